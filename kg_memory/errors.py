@@ -168,8 +168,7 @@ _CALL = re.compile(r"`?memory\.([a-z]+\.[a-z]+)\([^()]*\)`?(?: and `(kg-memory [
 def name_calls(text: str, names: Mapping[str, str]) -> str:
     """Replace calls such as ``memory.facts.list()`` in an error message by their names in another interface.
 
-    *names* maps methods to these names: with ``{"facts.list": "GET /facts"}``, that call becomes "GET /facts" in
-    backticks. A command of the command line beside the call is removed.
+    *names*: the new names, such as ``{"facts.list": "GET /facts"}``.
     """
 
     def rename(found: re.Match[str]) -> str:

@@ -58,10 +58,9 @@ CENTURY = 100 * 365 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Options of the background maintenance of an open memory: it deletes expired and old content, and groups entities.
+    """Options of background maintenance: it deletes expired and old content, and groups entities into communities.
 
-    All namespaces are maintained. A process locks a namespace with a lease while it maintains it, so that no two
-    processes do this at once. See `docs/eviction.md`.
+    One process at a time maintains a namespace; it holds a lease (a lock that expires). See `docs/eviction.md`.
     """
 
     every_seconds: Seconds = 3600.0

@@ -173,11 +173,10 @@ def validate_fields(owner: object, prefix: str = "") -> None:
 def read_variables(
     make: Callable[..., T], names: Iterable[str], environment: Mapping[str, str], prefix: str, given: Mapping[str, Any]
 ) -> T:
-    """Call *make* with settings from environment variables, and return its result.
+    """Call *make* with arguments from environment variables, and return its result.
 
-    *given* has values for variables that are not set. *names* are the arguments of *make* that a variable may set: with
-    the *prefix* ``KG_MEMORY_``, the argument ``plan`` is set by ``KG_MEMORY_PLAN``. Raises `SettingsError`, which names
-    the variable.
+    *names* are these arguments: with the *prefix* ``KG_MEMORY_``, ``KG_MEMORY_PLAN`` sets ``plan``. *given* has values
+    for unset variables. Raises `SettingsError`, which names the variable.
     """
     values = {name: text for name in names if (text := environment.get(prefix + name.upper()))}
     try:

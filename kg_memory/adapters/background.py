@@ -59,12 +59,10 @@ class Failure:
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A job to extract the facts of the episodes (messages) that one call of `submit` saved.
+    """A queued job: extract the facts of saved messages, and set `future` to the results.
 
-    - `ids` and `inputs`: the ids and the fields of these episodes.
-    - `before`: set if `inputs` is None; the job then extracts the facts of episodes that were saved before this time,
-      by earlier processes that ended too soon.
-    - `future`: gets the results.
+    `ids` and `inputs` are the ids and fields of the messages. If `inputs` is None, the job covers all unprocessed
+    messages that were saved before the time `before`.
     """
 
     namespace: str
@@ -78,9 +76,8 @@ class _Task:
 class _Thread:
     """The queued jobs of one conversation, in order.
 
-    A job (`_Task`) extracts the facts of the messages of one `submit` call. `began`: when the first job was queued.
-    `due`: when the worker thread starts the jobs. Both are in seconds of `time.monotonic`. `tokens`: the estimated size
-    of all messages in the jobs.
+    `began`: when the first job was queued. `due`: when the jobs start. Both are seconds of `time.monotonic`. `tokens`:
+    the estimated tokens of all queued messages.
     """
 
     began: float
@@ -141,11 +138,7 @@ class BackgroundMemory(Closing):
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
 
     def renew(self) -> None:
-        """Clear the set of namespaces for which `submit` was called; this runs in a child process after a fork.
-
-        The set makes only the first `submit` call for a namespace read the messages that earlier processes left unread
-        there.
-        """
+        """Clear the set of namespaces for which `submit` was called; runs in a child process after a fork."""
         self._met: set[str] = set()
 
     def _submit(
@@ -156,13 +149,12 @@ class BackgroundMemory(Closing):
         thread: str | None = None,
         after_seconds: float | None = None,
     ) -> Flow[Future[list[AddResult]]]:
-        """Save *episodes* (messages) now, and queue them for the extraction of facts; return a future of their results.
+        """Save messages now, extract their facts later; return a future of the results, one for each message.
 
-        The result of a message is an `AddResult`; it has an `error` if the message cannot be read. The future raises an
-        error if a model or the database stays unavailable. In asyncio, await ``asyncio.wrap_future(future)``. *thread*:
-        the conversation of messages that name none. *after_seconds*: read them when the conversation has paused this
-        long; None is the setting of this object. Errors: `InputError` for invalid episodes; `DatabaseError` if they
-        cannot be saved, or this object is closed; `MemoryPaused` in a paused namespace.
+        *thread* is the conversation of messages that name none. Facts are extracted when the conversation has paused
+        for *after_seconds* (None: the default of this object). If one message fails, its result has an `error`. The
+        future raises if a model or the database stays unavailable. In asyncio, await ``asyncio.wrap_future(future)``.
+        Errors: `InputError`, `MemoryPaused`, and `DatabaseError`, also if this object is closed.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         left = self._meet(task.namespace)
@@ -227,10 +219,9 @@ class BackgroundMemory(Closing):
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _meet(self, namespace: str) -> _Task | None:
-        """Return a job for unread messages of earlier processes, at the first `submit` call for *namespace*; else None.
+        """Return a job for messages that earlier processes left unprocessed, at the first call for *namespace*.
 
-        The job extracts the facts of messages that are stored in *namespace*, but were never read because their process
-        ended too soon. *namespace* is remembered for later calls. If ``resume`` is off, the result is always None.
+        The result is None at later calls, or if the option `resume` is off.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
@@ -240,18 +231,15 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _leave(self, namespace: str) -> None:
-        """Remove *namespace* from the set of namespaces for which `submit` was called, as saving or reading failed.
-
-        So the next `submit` call for it again reads all unread messages, as the first call does; see `_meet`.
-        """
+        """Mark *namespace* as unseen after a failure; the next `submit` for it retries all unprocessed messages."""
         with self._worker.changed:
             self._met.discard(namespace)
 
     def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
-        """Add a job to the queue of its conversation, and return the future of its results.
+        """Queue *task* for its conversation, and return the future of its results.
 
-        *saved*: the results of saving its messages. *after*: the seconds to wait for further messages. *left*: a second
-        job, to read the messages that earlier processes left unread, or None.
+        *saved*: the results of saving its messages. *after*: the seconds to wait for more messages. *left*: a second
+        job to queue, or None.
         """
         task.ids = [result.episode for result in saved]
         now, worker = time.monotonic(), self._worker
@@ -309,11 +297,7 @@ class BackgroundMemory(Closing):
         return self.memory.driver.run(flow, namespace)
 
     def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return ``(id, fields)`` for each message whose facts *task* is to extract.
-
-        The fields are those of `EpisodeInput`, such as "content" and "speaker". The messages are those of one `submit`
-        call or, if ``task.before`` is set, all unread messages that were saved in the namespace before that time.
-        """
+        """Return ``(id, fields)`` for each message that *task* must process: ``("3f2a", {"content": "Hi", ...})``."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)

@@ -38,12 +38,12 @@ def episodes_of(
     last_turn: bool = False,
     recalled: str = "",
 ) -> list[EpisodeInput]:
-    """Convert the human and AI messages of a conversation to episodes to add to the memory; skip all other messages.
+    """Convert the human and AI messages of a conversation to `EpisodeInput` objects, to be added to the memory.
 
-    The speaker is the message's ``name``, else *user* or *assistant*. If the same message of a *thread* (conversation
-    id) is converted and added again, it is stored only once. *last_turn*: convert only the latest human messages and
-    all messages after them. *recalled*: the text from the memory that the model was given; sentences of the assistant
-    that only repeat it, or a result of a memory tool, are removed. Errors: `InputError` if *messages* are not messages.
+    *thread*: the conversation id. *user*, *assistant*: the speakers of messages without a ``name``. *last_turn*:
+    convert only the latest human messages and all messages after them. *recalled*: memory text that the model was
+    shown; the assistant's sentences that only repeat it are removed. Errors: `InputError` if *messages* are not
+    messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
     conversation = messages_of(messages)

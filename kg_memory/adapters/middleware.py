@@ -60,12 +60,10 @@ UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so wher
 
 
 class Turn(TypedDict):
-    """A record of one turn of a conversation: the latest human messages up to the agent's answer.
+    """The record of one conversation turn, from the latest human messages up to the agent's answer.
 
-    - `namespace` and `thread`: the memory's namespace, and the id of the conversation.
-    - `began`: when the turn started, as ISO text.
-    - `reached`: whether the memory could be searched.
-    - `saved`: the `source_id` of each message that was saved.
+    `began`: when it started, as ISO text. `reached`: whether the memory could be searched. `saved`: the `source_id` of
+    each saved message.
     """
 
     namespace: str
@@ -76,10 +74,9 @@ class Turn(TypedDict):
 
 
 class MemoryState(AgentState[Any]):
-    """The agent's state with two private keys of the memory middleware: the current turn, and the text from the memory.
+    """The agent's state with two private keys: the record of the current turn, and the text recalled from the memory.
 
-    They are neither input nor output. The text is not stored in checkpoints, because forgetting could not delete it
-    there.
+    The recalled text is not stored in checkpoints, where `forget` could not delete it.
     """
 
     kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
@@ -87,9 +84,9 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async function that run the generator *flow* without the agent's LangGraph configuration.
+    """Return a sync and an async version of the generator *flow* that cannot write to the agent's checkpoints.
 
-    Thus graphs that *flow* runs cannot write to the agent's checkpoints. They are still traced under the agent.
+    Calls are still traced under the agent's run.
     """
 
     @wraps(flow)
@@ -238,10 +235,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return {"kg_memory_turn": turn, "kg_memory_recalled": recalled}
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
-        """Return the text from the memory for the last question in *messages*; ``""`` if there is no question.
+        """Return the profile of the person who asks, and search results for the last question in *messages*, as text.
 
-        It consists of the profile of the person who asks (if `profile_tokens` is set) and of search results. *turn*:
-        the current turn. *believed_at*: a time; return what the memory believed then. None means now.
+        Without a question, the text is "". *believed_at* asks what the memory assumed at that time.
         """
         question = last_question(messages)
         if not self._recalls or question is None:
@@ -254,10 +250,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), self._leave_out(profile, context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Search the memory again after the agent was interrupted and resumed; return the text found.
+        """Search again when an interrupted agent resumes, as of the start of its turn; return the text found.
 
-        *state*: the agent's state. The search asks what was believed when the turn began. The text is ``""`` if the
-        first search failed. If the memory is unavailable now, it is a notice for the model.
+        *state*: the agent's state. If the first search failed, the text is "". If the memory is unavailable now, it is
+        a notice for the model.
         """
         turn: Turn | None = state.get("kg_memory_turn")
         if turn is None or not turn["reached"]:
@@ -308,9 +304,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 logger.warning("episode %s is saved but not read: its status is %s", result.episode, result.status)
 
     def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn, recalled: str) -> list[EpisodeInput]:
-        """Convert the messages of the last turn to episodes to save, without sentences that only repeat *recalled*.
+        """Return the messages of the last turn to save, without assistant sentences that only repeat *recalled*.
 
-        *recalled*: the text from the memory that the model saw. Only sentences of the assistant are removed.
+        *recalled* is the text from the memory that the model saw.
         """
         return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
@@ -346,10 +342,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
-        """Log *error* as a warning so that the agent goes on without the memory, or raise it.
+        """Log *error* if the agent can go on without the memory; otherwise raise it.
 
-        It is raised if ``on_error`` is ``"raise"``, or if it is neither an outage nor an `InputError`. *what*: the
-        action that failed, for the log, such as ``"recall"``.
+        The agent can go on after an outage or an `InputError`, unless ``on_error`` is "raise". *what* is the failed
+        action for the log, such as "recall".
         """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error

@@ -23,10 +23,10 @@ from kg_memory.validation import validate_namespace
 
 
 class NamespaceTemplate:
-    """A namespace with placeholders, such as ``"{org}/{user_id}"``, which are filled in for each run.
+    """A namespace with placeholders, such as ``"{org}/{user_id}"``, which `fill` replaces by values.
 
-    A slash within a filled-in value is escaped, so that different values never give the same namespace. Errors:
-    `SettingsError` for an invalid template, or placeholders without a separator between them.
+    Slashes in values are escaped. Errors: `SettingsError` if the template is invalid, or no separator is between two
+    placeholders.
     """
 
     def __init__(self, template: str) -> None:
@@ -37,7 +37,7 @@ class NamespaceTemplate:
         self._parts, self._end = _parse_template(template)
         self.names = tuple(name for _, name in self._parts)
         between = "".join(text for text, _ in self._parts[1:])
-        self._escaped = frozenset(between + "%") if between else frozenset()
+        self._escaped = frozenset(between + "%") if between else frozenset()  # keeps namespaces distinct
         for text, name in self._parts[1:]:
             if not text or "%" in text:
                 raise SettingsError(f"the namespace {template!r} has {text!r} before {{{name}}}: put a '/' there")
@@ -74,10 +74,9 @@ def validate_memory(memory: object) -> GraphMemory:
 
 
 def validate_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker* unchanged if it is a name or None; otherwise raise `SettingsError`.
+    """Return *speaker* if it is a name or None; otherwise raise `SettingsError`.
 
-    Not allowed are blank text, other types, and text with "{": unlike a namespace, a speaker has no placeholders such
-    as "{user_id}". *name*: the caller's parameter, for the error message.
+    Blank text and templates such as "{user_id}" are not names. *name*: the caller's parameter, for the error message.
     """
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
@@ -96,10 +95,10 @@ class Place:
 
 
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
-    """Return the namespace and the conversation id for a graph node or tool, from LangGraph's *context* and *config*.
+    """Return the namespace and conversation id for a graph node or tool: ``Place("acme/ann", "thread-1")``.
 
-    The placeholders of *template* are filled from *context*, then from ``config["configurable"]``, which also has the
-    ``thread_id``. Errors: `InputError` if a placeholder has no usable value.
+    *template* is filled from LangGraph's *context*, then from ``config["configurable"]``. Errors: `InputError` if a
+    placeholder has no usable value.
     """
     configurable = (config or {}).get("configurable") or {}
     thread = configurable.get("thread_id")
@@ -107,10 +106,10 @@ def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any
 
 
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
-    """Return the namespace and the conversation for the graph node or tool that LangGraph is running now.
+    """Return the namespace and conversation id for the graph node or tool that LangGraph is running now.
 
-    *config*: used instead of the configuration of the run. Outside of a graph, the placeholders of *template* are
-    filled from *config* only. Errors: `InputError` if a placeholder has no usable value.
+    *config* replaces the configuration of the run. Errors: `InputError` if a placeholder of *template* has no usable
+    value.
     """
     try:
         running = get_config()

@@ -169,10 +169,8 @@ def summarise_node(
 ) -> RunnableLambda[Any, dict[str, Any]]:
     """Return a graph node that updates the stored summary of the conversation; place it at the end of the graph.
 
-    The node changes nothing in the state. It skips runs without a ``thread_id``, and conversations with fewer than
-    *least* new messages since the last summary. It waits at most *seconds* (0 to 3,600); after that, an async run
-    cancels the summary, and a sync run finishes it on a background thread. Failures are logged, and the next run tries
-    again. *namespace* is a template, as in `recall_node`. See `Episodes.summarise`.
+    It skips runs without a ``thread_id`` or with fewer than *least* new messages. It waits at most *seconds* (0 to
+    3,600), and logs errors instead of raising them. *namespace*: a template, as in `recall_node`.
     """
     template, episodes = NamespaceTemplate(namespace), validate_memory(memory).episodes
     least = validate_count("least", least)
@@ -209,10 +207,9 @@ def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
 
 @contextmanager
 def _log_missing_summary() -> Iterator[None]:
-    """Log errors in the ``with`` block as warnings instead of raising them.
+    """Context manager: log `KGMemoryError` and `TimeoutError` as warnings instead of raising them.
 
-    The block waits for the summary of a conversation. `TimeoutError` and `KGMemoryError` are logged. `MemoryPaused`,
-    raised if the namespace accepts no new messages, is ignored without a warning.
+    `MemoryPaused` (the namespace accepts no new messages) is ignored without a warning.
     """
     try:
         yield

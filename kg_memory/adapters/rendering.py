@@ -48,10 +48,10 @@ def render_history(name: str, facts: Iterable[Fact]) -> str:
 
 
 def render_added(added: AddResult) -> str:
-    """Render the result of adding a message as text for a model: its id, its facts, and the facts that these ended.
+    """Render the result of adding a message as text for a model: its id, its facts, and the facts that it ended.
 
-    The text also lists facts that wait for a person's review. It says so if the message could not be read or was added
-    before.
+    Facts that wait for review are listed too. For a message that was stored before, or could not be read, the text says
+    so.
     """
     id_ = f"episode:{added.episode}"
     if added.error:

@@ -128,10 +128,9 @@ class KGRetriever(BaseRetriever):
     def _question_state(
         self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None
     ) -> dict[str, Any]:
-        """Return the input dict of the retrieval graph, which searches the memory for the question *query*.
+        """Return the input of the retrieval graph: ``{"question": query, "namespace": "ann", ...}``.
 
-        *settings*: a result of `_settings`. *running*: LangChain's configuration of this call, from which namespace and
-        conversation are read.
+        *settings*: from `_settings`. *running*: LangChain's configuration of this call.
         """
         place = place_here(NamespaceTemplate(self.namespace), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
@@ -141,10 +140,9 @@ class KGRetriever(BaseRetriever):
 
 
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
-    """Convert the best search results to *k* documents: the best of each kind, then the second best of each, and so on.
+    """Return the best *k* results of a search as LangChain documents; [] if the memory probably has no answer.
 
-    *kinds*: the kinds of results, in this order, such as ``("facts", "episodes")``. The list is empty if the memory
-    probably has no answer.
+    The best result of each of *kinds*, such as ``("facts", "episodes")``, comes first, then the second best of each.
     """
     if results.abstains:
         return []
@@ -161,11 +159,7 @@ def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episod
 
 
 def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
-    """Convert one search result to a LangChain document: its text becomes the content, its other fields the metadata.
-
-    The metadata of a fact has its first source, and the ids of all messages that state it. *results*: all results of
-    the search; their relevance is added.
-    """
+    """Convert one search result to a LangChain document: its text is the content, its other fields the metadata."""
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:
         case Fact(sentence=text, sources=sources):

@@ -53,10 +53,9 @@ Steps = Callable[..., Flow[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """The context of one tool call: the memory, the namespace (never chosen by the model) and the conversation.
+    """The context of one tool call: the memory, the user's namespace and the thread id of the conversation.
 
-    `task`: the id of the LangGraph task, which stays the same if the task runs again. `context`: LangGraph's runtime
-    context and configuration.
+    `task`: the id of the LangGraph task, the same when the task runs again.
     """
 
     memory: GraphMemory
@@ -178,9 +177,9 @@ def _search(
     most: int,
     options: Mapping[str, Any],
 ) -> Flow[Answer]:
-    """Answer a call of ``search_memory``: return the facts and messages found, as text and as JSON.
+    """Search the memory for *query*; return the facts and messages found, as text for the model and as JSON.
 
-    *most*: the number of results if the model gives no *limit*. *options*: more arguments of `GraphMemory.search`.
+    *as_of*: the period asked about. *most*: the default *limit*.
     """
     results = yield from search(here, query, most if limit is None else limit, during=as_of, **options)
     return answer_results(results)
@@ -199,10 +198,9 @@ def _history(
 def search(
     here: CallContext, query: str, limit: int, *, during: str | None = None, of_each: int = 1, **options: Any
 ) -> Flow[SearchResults]:
-    """Search the memory for a tool call, and return up to *limit* facts, messages and other results of each kind.
+    """Search the memory for *query*; return up to ``limit * of_each`` results of each kind, such as facts.
 
-    *during*: the period that the question is about. *of_each*: a factor for *limit*, for callers that drop some
-    results. *options*: more arguments of `GraphMemory.search`. Errors: `InputError`, which names the tool's arguments.
+    *during*: the period asked about, such as "2019". *options*: for `GraphMemory.search`.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
@@ -271,11 +269,9 @@ def _digest(text: str) -> str:
 def tool(
     memory: GraphMemory, template: NamespaceTemplate, name: str, arguments: type[BaseModel], steps: Steps
 ) -> BaseTool:
-    """Return a LangChain tool called *name*, which calls the function *steps* with the arguments from the model.
+    """Return a LangChain tool *name* that calls ``steps(context, **values)`` with the values from the model.
 
-    *arguments*: a pydantic model of the arguments, whose docstring is the tool's description. *template*: the
-    namespace, with placeholders. `InputError` and `MemoryPaused` are returned to the model as failed calls; other
-    errors are raised.
+    *arguments*: the schema; its docstring is the tool's description. *template*: the namespace, such as "{user_id}".
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
@@ -303,12 +299,11 @@ def _prose(docstring: str) -> str:
 
 
 def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> CallContext:
-    """Return for whom a tool call runs: the memory, the namespace and the conversation.
+    """Return the context of a tool call: the memory, the namespace and the conversation.
 
-    *runtime*: LangGraph's runtime; another object is ignored, as a model may have forged it. Errors: `InputError` if a
-    placeholder of the namespace has no value.
+    *runtime*: a LangGraph `ToolRuntime`; other objects are ignored.
     """
-    if isinstance(runtime, ToolRuntime):
+    if isinstance(runtime, ToolRuntime):  # a model may have forged another object
         place = place_of(template, runtime.context, runtime.config)
         context = (runtime.context, (runtime.config or {}).get("configurable") or {})
         return CallContext(memory, place.namespace, place.thread, _task(runtime), context)

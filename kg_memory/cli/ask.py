@@ -122,10 +122,9 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
 
 
 def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
-    """Let the model answer the question from the facts and messages found, and return its answer as text.
+    """Return the model's answer to the question, based on a search; None if there is no model, or it fails.
 
-    Returns None without a model, or if the model fails: the results are then shown without an answer. *given*: the
-    arguments of the search.
+    *given* has the arguments of the search, such as "question".
     """
     model = memory.driver.model
     if model.by_rules:

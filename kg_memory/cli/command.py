@@ -111,14 +111,13 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
 def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
     """Print log messages of this package on stderr during the ``with`` block.
 
-    *level*: the lowest level to print, such as ``"info"``. None prints warnings, except those about single messages,
-    which commands print themselves.
+    *level*: the lowest level to print, such as ``"info"``; None prints warnings.
     """
     notes, logger = _Notes(screen), logging.getLogger("kg_memory")
     before = logger.level
     if level is None:
         notes.setLevel(logging.WARNING)
-        notes.addFilter(lambda record: record.name != "kg_memory.episodes")
+        notes.addFilter(lambda record: record.name != "kg_memory.episodes")  # commands print these themselves
     else:
         logger.setLevel(level.upper())
     logger.addHandler(notes)
@@ -231,10 +230,9 @@ def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
 
 
 def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
-    """Return the keyword arguments for the memory's method that belongs to the command, from the command line.
+    """Return the keyword arguments for a command's `GraphMemory` method: ``{"limit": 5, "namespace": "default"}``.
 
-    Shortened ids are completed, ``FROM..UNTIL`` becomes a pair of times, ``by`` defaults to the login name, and the
-    namespace is added.
+    *arguments*: the parsed command line. Shortened ids are completed, and ``FROM..UNTIL`` becomes a pair of times.
     """
     given = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}
     for name in given.keys() & _IDS.keys():
@@ -249,10 +247,10 @@ def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
 
 
 def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
-    """Return the full id of a stored message or a fact, from its first characters *begin* (at least 8).
+    """Return the full id of a stored message or fact from its first characters *begin*, at least 8.
 
     *label*: ``"Episode"`` (a message) or ``"Fact"``. If no id begins with *begin*, it is returned unchanged. Errors:
-    `InputError` if several ids begin with it.
+    `InputError` if several ids do.
     """
     from kg_memory.falkor.connect import graph_key  # noqa: PLC0415 - slow to import
     from kg_memory.falkor.queries.episodes import IDS_BEGINNING  # noqa: PLC0415

@@ -278,7 +278,7 @@ GROUPS: Mapping[str, Sequence[Command]] = {
 def parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
     """Return the argument parser of ``kg-memory`` with all commands.
 
-    *only*: the names of commands that get their arguments; this saves imports for the others. None means all.
-    *commands_help*: a heading for a second list of the commands, which shell completion needs.
+    *only*: the commands to add arguments to; None means all. *commands_help*: the help text of the COMMAND argument;
+    only shell completion needs it.
     """
     return build_parser(GROUPS, OPTIONS, EITHER, FORGOTTEN, only=only, commands_help=commands_help)

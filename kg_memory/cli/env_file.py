@@ -56,8 +56,7 @@ def read_env_file(file: Path) -> dict[str, str]:
 def assignments(text: str, file: Path) -> Iterator[tuple[int, str, str]]:
     """Yield ``(line index, name, value)`` for each line of *text* that sets ``KG_MEMORY_*`` or ``OPENAI_*``.
 
-    Line indexes start at 0. *file*: its path, for the message. Raises: `SettingsError` for a line that cannot be
-    parsed.
+    For example, ``(0, "OPENAI_API_KEY", "sk-1")``. Raises `SettingsError`, which names *file*, for an invalid line.
     """
     for number, line in enumerate(text.splitlines()):
         match = _ASSIGNMENT.fullmatch(line)

@@ -83,10 +83,10 @@ def _check_asked(arguments: Namespace, screen: Screen) -> None:
 
 
 def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Delete what *given*, the arguments of `GraphMemory.privacy.forget`, selects; return the exit code.
+    """Delete the data selected by *given*, arguments of `GraphMemory.privacy.forget`, and return the exit code.
 
-    Unless ``--yes`` is given, a preview is shown and the person is asked first. ``--dry-run`` only shows the preview.
-    The code is 1 if the person declines or traces remain, else 0.
+    Show a preview and ask first, unless ``--yes`` is given; ``--dry-run`` only shows the preview. The code is 1 if the
+    user declines or traces remain.
     """
 
     def note(part: int, whole: int) -> None:
@@ -213,10 +213,9 @@ def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
 
 
 def saved(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory saved``: list current facts, show the sources of one, delete one, or turn saving on or off.
+    """Run ``kg-memory saved``: list facts, show a fact's sources, delete a fact, or switch saving on or off.
 
-    Return the exit code. Errors: `InputError` if the action needs the id of a fact and none is given, or takes none and
-    one is given.
+    Return the exit code. Errors: `InputError` for a missing or superfluous fact id.
     """
     action = arguments.action
     if (action in ("source", "delete")) != (arguments.id is not None):

@@ -55,10 +55,10 @@ class Screen:
     def values(
         self, items: Sequence[Any], columns: Columns | None = None, *, ids: bool = False, empty: str = ""
     ) -> None:
-        """Print a list of results, such as facts, as JSON or as a table; print the text *empty* if the list is empty.
+        """Print *items*, such as facts, as a table, or as JSON if ``--json`` was given.
 
-        *columns*: the columns of the table; None means those for the type of the items. *ids*: whether to add a column
-        with the ids.
+        *columns*: None means the usual columns of the items' type. *ids* adds a column of ids. *empty* is the text to
+        print instead of a table without rows.
         """
         if self.prints_json(items):
             return
@@ -196,11 +196,10 @@ _PAUSE = 5.0
 
 
 class ProgressMeter:
-    """Counts the episodes (messages, texts) that one or several calls read, out of *total*, and prints the progress.
+    """Counts processed messages out of *total*, and prints lines such as "300 of 1000, 2.5 a second, 280 s left".
 
-    - `done`: episodes processed. `saved`: episodes saved. `new` and `known`: episodes stored now, and stored before.
-    - `facts` and `reviews`: new facts, and facts that wait for a person's review.
-    - `seconds`: elapsed time. `usage`: model calls and tokens.
+    `new`: stored now. `known`: stored before. `reviews`: new facts that need a person's review. `seconds`: elapsed
+    time.
     """
 
     def __init__(self, total: int, screen: Screen) -> None:
@@ -244,11 +243,9 @@ class ProgressMeter:
             self.saved += 1
 
     def next(self) -> None:
-        """Add the counts of the next call to the present ones, instead of replacing them.
+        """Make the next call that reports to `progress` add to the counts so far, instead of replacing them.
 
-        Use it before each of several calls of the memory that report to `progress`, since each call counts its
-        processed episodes (messages, texts) and new facts from 0. `done`, `new` and `facts` then count all calls
-        together.
+        Use it before each of several calls, such as `add_many`: each of them reports counts from 0.
         """
         self._before = (self.done, self.new, self.facts)
 

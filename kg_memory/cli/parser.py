@@ -46,10 +46,10 @@ _PLUGINS = "serve and evaluate"
 
 @dataclass(frozen=True)
 class Option:
-    """One argument that commands have: its help text, and the arguments of `ArgumentParser.add_argument` for it.
+    """An argument of a command: its help text, and the parameters of `ArgumentParser.add_argument` for it.
 
-    *flags*: such as ``("--limit", "-l")``; if empty, the flag is ``--`` and the argument's name. *settings*: more
-    arguments of `add_argument`; ``choices`` may be a function that returns the choices.
+    *flags*: such as ``("--limit", "-l")``; if empty, ``--`` and the argument's name. *settings*: more parameters;
+    ``choices`` may be a function that returns the choices.
     """
 
     help: str
@@ -72,24 +72,22 @@ def flag(about: str, *flags: str, **settings: Any) -> Option:
 
 
 def names_at(path: str) -> Callable[[], Sequence[str]]:
-    """Return a function that returns the names in a collection, to be used as the choices of an option.
+    """Return a function that imports a module and returns the names in one of its collections.
 
-    *path*: where the collection is, ``"module:NAME"``, such as a dict with the names as keys. The module is imported
-    only when the function is called.
+    *path*: ``"module:NAME"``, where NAME is the collection; of a dict, the keys are returned.
     """
     return lambda: tuple(resolve_name(path))
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of ``kg-memory``, such as ``facts``, to be added to the argument parser.
+    """A command of ``kg-memory``, such as ``facts``.
 
-    - *about*: its help text. *epilog*: more text at the end of its help.
-    - *run*: the function that runs it, ``"module:function"``.
-    - *verb*: the method of the memory that it calls, such as ``"facts.list"``; ``""`` for none.
-    - *words* and *options*: the names of its positional and its other arguments, separated by spaces. Types and
-      defaults of those that are parameters of the method come from its signature.
-    - *empty*: the text to print for an empty list; names of arguments in braces are replaced by their values.
+    - *about*: the help text. *epilog*: more text at the end of the help.
+    - *run*: the function that runs the command, ``"module:function"``.
+    - *verb*: the method whose signature gives types and defaults of arguments, ``"facts.list"``; ``""`` for none.
+    - *words*: names of the positional arguments, separated by spaces. *options*: names of the other arguments.
+    - *empty*: the text for an empty list; names of arguments in braces are replaced by their values.
     """
 
     name: str
@@ -117,10 +115,11 @@ def build_parser(
     only: Collection[str] | None,
     commands_help: str,
 ) -> ArgumentParser:
-    """Return the argument parser of ``kg-memory``; *only*: the commands that get their arguments (None: all).
+    """Return the argument parser of ``kg-memory``.
 
     *groups*: commands by heading of the help. *options*: all arguments by name. *either*: sets of options that exclude
-    each other. *required*: the set of which one must be given. *commands_help*: a heading for shell completion.
+    each other. *required*: the set of which one option must be given. *only*: the commands that get their arguments;
+    None means all. *commands_help*: the help text of COMMAND.
     """
     common = _common_options()
     top = _top_parser(common)
@@ -130,7 +129,7 @@ def build_parser(
     def make(
         command: Command, group: str, texts: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
     ) -> ArgumentParser:
-        """Add *command*, with the arguments of *texts* that it names, under the heading *group*; return its parser."""
+        """Add *command* to the help under the heading *group*, and return the parser of its arguments."""
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
         made: ArgumentParser = parsers.add_parser(
             command.name,
@@ -156,7 +155,7 @@ def build_parser(
         either: Sequence[Sequence[str]] = (),
         **more: Any,
     ) -> ArgumentParser:
-        """Add a plug-in's command (see `Command`), with its own arguments *texts* by name; return its parser."""
+        """Add a command of a plug-in, and return the command's parser; *texts*: its own options by name."""
         return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups
@@ -248,10 +247,10 @@ def find_verb(path: str) -> Callable[..., Any]:
 
 
 def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *, word: bool) -> dict[str, Any]:
-    """Return the keyword arguments of `ArgumentParser.add_argument` for one option of a command.
+    """Return the keyword arguments with which `ArgumentParser.add_argument` adds *option* to a command.
 
-    *parameter* and *hint*: the parameter of the memory's method with the same name, and its type; None if there is
-    none. *word*: whether the argument is positional.
+    *parameter* and *hint*: the parameter of the method that has the same name, and its type; None if there is none.
+    *word*: whether the argument is positional.
     """
     settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
     if parameter is not None:

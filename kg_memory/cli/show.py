@@ -43,9 +43,9 @@ def show_result(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_list(memory: GraphMemory, values: Any, arguments: Namespace, screen: Screen, empty: str = "") -> None:
-    """Print a list of results, such as facts, and how to get the next page; for an empty list, print the reason.
+    """Print a list of results and how to get the next page; for an empty list, print the reason.
 
-    *values*: the results. *empty*: the text for an empty list; ``""`` means the text of the command.
+    *values*: the results, such as facts. *empty*: the text for an empty list; "" means the command's own text.
     """
     if not values:
         empty = explain_nothing(memory, arguments, empty or arguments.command.empty.format_map(vars(arguments)))

@@ -39,10 +39,7 @@ _SHOWN = 8
 
 
 def describe_fact(fact: Fact) -> str:
-    """Return the sentence of a fact, with a remark in brackets if it is doubtful, disputed or waits for review.
-
-    If the sentence only quotes the message, the result has subject, predicate and objects instead: "Ann works at Acme".
-    """
+    """Return the sentence of *fact*, with a warning if needed: "Ann works at Acme (doubtful since 2024-05)"."""
     text = fact.sentence
     if is_quote(fact):
         text = f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
@@ -172,10 +169,9 @@ def _plain(names: str) -> Columns:
 
 
 def _of(attribute: str, headings: str) -> Columns:
-    """Return table columns about a fact that is an attribute of each value, such as the pending fact of a review.
+    """Return table columns about the fact in the attribute *attribute* of each row, such as ``"pending"``.
 
-    *attribute*: its name, such as ``"pending"``. *headings*: the columns to show, keys of `FACT` separated by spaces,
-    such as ``"since until"``.
+    *headings*: keys of `FACT`, separated by spaces, such as ``"since until"``.
     """
     fact_of = attrgetter(attribute)
     return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]

@@ -38,11 +38,10 @@ Level = list[list[int]]
 
 
 class Links(NamedTuple):
-    """The entities and facts of a namespace, in which communities (groups of closely linked entities) are detected.
+    """The entities and facts of a namespace, in which communities (groups of connected entities) are detected.
 
-    `entities` are ids, the oldest first. `facts` maps the id of each current fact to the indexes of its entities in
-    `entities`. `stored` maps ids of entities to the ids of their stored communities. `wholes` maps these to the ids of
-    the communities of the next level that contain them.
+    `entities`: ids, oldest first. `facts`: for each fact id, the indexes of its entities in `entities`. `stored`:
+    community ids by entity id. `wholes`: for each community id, the id of the community one level up.
     """
 
     entities: list[str]
@@ -52,11 +51,9 @@ class Links(NamedTuple):
 
 
 def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 1 of a refresh: read all facts, find the communities, and list the entities whose community changed.
+    """Detect the communities (groups of connected entities) of a namespace: step 1 of a refresh.
 
-    Communities are groups of closely linked entities. Reads `namespace` and `full` from *state*. Returns `groups` (the
-    communities), `strayed` (memberships that no longer exist), `drift` (the share of changed entities) and counts.
-    Nothing is written to the database.
+    Returns `groups` (communities), `strayed` (outdated memberships), `drift` (the share of changed entities), counts.
     """
     links = yield from load_links()
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
@@ -70,7 +67,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
     """Return the detected communities, *groups*, and how they differ from the stored ones in *links*.
 
-    The result is a part of the state: `groups`, `strayed`, `drift`, and the numbers of communities and levels.
+    Keys: `groups`, `strayed` (outdated memberships), `drift` (the share of entities whose community changed), counts.
     """
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
@@ -135,9 +132,9 @@ def load_links() -> Flow[Links]:
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Run the query *page* for one range of node ids after another, and call ``take(row)`` for each result row.
+    """Run the query *page* for one range of node ids after another; call ``take(row)`` for each result row.
 
-    *last* is the query that returns the highest node id. *params* are more parameters of *page*.
+    *last*: a query for the highest node id.
     """
     rows = yield from fetch(last)
     for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
@@ -149,7 +146,7 @@ def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any
 
 
 class _Part(NamedTuple):
-    """A detected community with the index of its oldest entity in `Links.entities`, and the number of its entities."""
+    """A detected community, the index of its oldest entity in `Links.entities`, and the number of its entities."""
 
     group: EntityCluster
     oldest: int
@@ -157,12 +154,9 @@ class _Part(NamedTuple):
 
 
 def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[EntityCluster]:
-    """Return the communities of the entities in *links*, then the communities of these communities, and so on.
+    """Return the communities of all levels: level 0 groups entities, level 1 groups level-0 communities, and so on.
 
-    Communities of entities are level 0. Two communities are linked if their members are, and linked communities form
-    the next level. No further level is formed if there are at most `FEW` communities. Detection starts from the stored
-    communities, so that few entities change theirs; with *full*, it starts from scratch. The id of a community comes
-    from its oldest member, so it stays the same when others join.
+    Detection starts from the stored communities in *links*, or from scratch with *full*.
     """
     stored, wholes = ({}, {}) if full else (links.stored, links.wholes)
     joined: Collection[Sequence[int]] = links.facts.values()
@@ -192,11 +186,7 @@ def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return the detected *communities* with their ids, members and fingerprints (digests that show changes).
-
-    *communities* are lists of indexes in `links.entities`. In each, the members with most facts come first; only facts
-    whose entities are all in the community count.
-    """
+    """Return *communities*, lists of indexes in `links.entities`, with ids, member ids and fingerprints (hashes)."""
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
     shares: Counter[int] = Counter()
@@ -210,7 +200,7 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
         ranked = sorted(members, key=lambda member: (-shares[member], member))
         ids = [links.entities[member] for member in ranked]
         community = EntityCluster(
-            id=community_id(namespace, links.entities[members[0]]),
+            id=community_id(namespace, links.entities[members[0]]),  # of the oldest: it stays when others join
             level=0,
             members=ids,
             fingerprint=fingerprint(ids, inner[place]),
@@ -220,10 +210,7 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
 
 
 def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: Sequence[int]) -> _Part:
-    """Return the higher-level community that consists of some of the communities in *below*.
-
-    *places* are the indexes of these communities in *below*. Its members are their ids, the largest first.
-    """
+    """Return the higher-level community that consists of ``below[i]`` for each index *i* in *places*."""
     parts = sorted((below[place] for place in places), key=lambda part: (-part.size, part.oldest))
     oldest = min(part.oldest for part in parts)
     level = parts[0].group["level"] + 1
@@ -238,9 +225,9 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return a digest of a community that changes when its members, or the facts among them, change.
+    """Return a hash that changes when the *members* of a community, or the *facts* between them, change; both are ids.
 
-    *members* and *facts* are ids. For a higher-level community, pass the fingerprints of its members as *facts*.
+    For a higher-level community, pass the fingerprints of its members as *facts*.
     """
     text = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -252,9 +239,7 @@ def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
 def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> Level:
     """Return the communities of the nodes in *links*, found by label propagation: ``[[0, 1, 4], [2, 3]]``.
 
-    A link connects all nodes that it lists. *before* maps nodes to their former communities: detection starts from
-    them, so that few nodes change, and none if the links are the same. The order of links does not matter. Takes
-    O(links * rounds).
+    *links*: lists of connected nodes. *before*: the former community of each node, to start from.
     """
     near = _neighbours(links)
     labels = _labels_from(near, before) if before else _labels(near)
@@ -262,16 +247,15 @@ def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | N
     seen: set[int] = set()
     for node in sorted(near):
         if node not in seen:
-            communities.append(_component(node, near, labels))
+            communities.append(_component(node, near, labels))  # a label may be in places that are not connected
             seen.update(communities[-1])
     return [members for members in communities if len(members) >= SMALLEST]
 
 
 def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int]:
-    """Return the nodes that are connected to the node *first* through nodes with the same label.
+    """Return the nodes that can be reached from the node *first* through nodes with the same label, sorted.
 
-    This is needed because a label may have spread to two places that are not connected. *near* has the neighbours of
-    each node, *labels* the label of each node.
+    *near*: the neighbours of each node.
     """
     members = {first}
     open_ = [first]
@@ -283,7 +267,7 @@ def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int
 
 
 def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
-    """Return how many *links* each node has to each neighbour: ``[(1, 2), (1, 2)] -> {1: {2: 2}, 2: {1: 2}}``."""
+    """Return the number of *links* between each two nodes: ``[(1, 2), (1, 2)] -> {1: {2: 2}, 2: {1: 2}}``."""
     near: Neighbours = defaultdict(lambda: defaultdict(int))
     for link in links:
         for one, two in combinations(sorted(set(link)), 2):
@@ -293,22 +277,20 @@ def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
 
 
 def _labels(near: Neighbours) -> dict[int, int]:
-    """Return a label for each node, so that nodes with many links between them have the same label.
+    """Return a label for each node by label propagation; closely connected nodes get the same label.
 
-    *near* has the numbers of links between nodes. Each node repeatedly gets the label that most of its links lead to;
-    of equal labels, the smallest. In the first round all nodes change their labels simultaneously, so that no label
-    spreads through the whole graph: planted groups of 40 are found with a mutual information of 0.96 instead of 0.80.
-    Later, nodes change one after another, because simultaneous changes could swap labels forever.
+    *near*: the number of links between nodes, ``{1: {2: 2}, 2: {1: 2}}``.
     """
+    # In the first round all nodes change at once, so that no label spreads through the whole graph: planted groups of
+    # 40 are found with a mutual information of 0.96 instead of 0.80. In later rounds, that could swap labels forever.
     alone = {node: node for node in near}
     return _spread(near, {node: _heaviest(near[node], alone) for node in near}, ROUNDS - 1)
 
 
 def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
-    """Return a label for each node, starting with one label for each former community.
+    """Return a label for each node by label propagation that starts from the former communities *before*.
 
-    *before* maps nodes to their former communities. A node changes its label only if another label has more of the
-    node's links. *near* has the numbers of links between nodes.
+    *near*: the number of links between nodes, ``{1: {2: 2}, 2: {1: 2}}``.
     """
     first: dict[Hashable, int] = {}
     for node in sorted(before):
@@ -318,10 +300,9 @@ def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, 
 
 
 def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
-    """Give each node the label that most of its links lead to, in several rounds; change *labels* and return it.
+    """Run up to *rounds* rounds of label propagation: each node gets the most frequent label of its neighbours.
 
-    It ends when no label changes, or after *rounds* rounds. With *stay*, a node changes its label only if another label
-    has more links. *near* has the numbers of links between nodes.
+    *near*: the number of links between nodes. *stay*: on a tie, a node keeps its label. *labels* is changed, too.
     """
     order = sorted(near)
     due = set(order)
@@ -339,9 +320,9 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
-    """Return the label that most links of a node lead to; of several, *own* if it is one of them, else the smallest.
+    """Return the most frequent label among a node's neighbours; on a tie *own*, else the smallest.
 
-    *near* maps the neighbours of the node to numbers of links, *labels* maps nodes to labels.
+    *near*: the number of links to each neighbour.
     """
     weights: dict[int, int] = defaultdict(int)
     for node, links in near.items():

@@ -36,7 +36,7 @@ TRIES = 5
 def build(
     driver: Driver[Any], settings: Settings
 ) -> StateGraph[CommunitiesState, CommunitiesContext, CommunitiesInput, CommunitiesState]:
-    """Return the LangGraph graph that refreshes communities, not compiled yet; its nodes run sync and async."""
+    """Return the LangGraph graph that refreshes communities (clusters of entities), not yet compiled."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
         graph.add_node(step.__name__, make_node(step, driver, settings, metered=True))
@@ -49,7 +49,7 @@ def build(
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
-    """Return which step follows `compare`: "summarise", or "unchanged" to end the run because nothing changed."""
+    """Return the next step: "summarise" if communities changed, else "unchanged", which ends the run."""
     return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
@@ -59,14 +59,10 @@ def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
 
 
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 2 of a refresh: select the detected communities that differ from the stored ones; with `full`, all of them.
+    """Step 2 of a refresh: find the detected communities (clusters of entities) that differ from the stored ones.
 
-    A community differs if its members or their facts have changed. From *state*, `groups` are the detected communities,
-    and `strayed` the stored memberships ``{"community": id, "entity": id}`` that were not detected again. Returns new
-    values for keys of the state: `groups`, the communities that differ; `unchanged`, the number of the others;
-    `removed`, the ids of stored communities that were not detected again; `revision`, the version of the stored
-    communities; `summaries`, empty; `tries`, reset to 0 if there is nothing to save. Nothing is written to the
-    database.
+    Returns state keys, among them `groups` (communities with changed members or facts; with ``full``, all), `unchanged`
+    (the number of other communities) and `removed` (ids of stored communities that were not detected again).
     """
     rows = yield from fetch(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
@@ -109,7 +105,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
 
 
 def _row(group: EntityCluster, summary: Summary, vector: Vector) -> Row:
-    """Return the community *group* as a row for the save query, with the words of its *summary* for the word index.
+    """Return the database row to save for the community *group*: its summary, members, and words for the word index.
 
     *vector* is the embedding of its name.
     """

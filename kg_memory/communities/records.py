@@ -32,17 +32,14 @@ Update = dict[str, Any]
 
 
 class CommunitiesInput(TypedDict, total=False):
-    """The input of the graph that refreshes communities (groups of linked entities).
-
-    It names the namespace, and says whether to update the stored communities or to start from scratch.
-    """
+    """Input to refresh communities (groups of linked entities): a namespace, and whether to start from scratch."""
 
     namespace: Annotated[str, describe_key("The namespace whose communities are refreshed.", DEFAULT_NAMESPACE)]
     full: Annotated[bool, describe_key("Find and summarise all communities from scratch.", False)]
 
 
 class CommunitiesContext(RunConfig):
-    """Settings for one refresh of communities, which override those of the memory."""
+    """Settings of one refresh of communities (groups of linked entities); they override the memory's settings."""
 
     max_community_bytes: int = setting_field(
         "max_community_bytes", "The most bytes about communities in one question.", "summarise", ge=1
@@ -50,11 +47,10 @@ class CommunitiesContext(RunConfig):
 
 
 class EntityCluster(TypedDict):
-    """A detected community: a group of linked entities, or at higher levels, of smaller communities.
+    """A detected community: a group of linked entities or, above level 0, a group of smaller communities.
 
-    `members` are ids. At `level` 0 they are ids of entities, those with most facts first. At higher levels they are ids
-    of communities of the level below, the largest first. `fingerprint` is a digest of the members and the facts among
-    them.
+    `members`: entity ids, by falling number of facts; above level 0, ids of communities one level below, by falling
+    size. `fingerprint`: a hash of the members and the facts between them.
     """
 
     id: str
@@ -83,16 +79,15 @@ class Summary(TypedDict):
 
 
 class CommunitiesState(CommunitiesInput, total=False):
-    """The state of the communities graph: the input, and the results of each step.
+    """The state of the graph that refreshes communities (groups of entities): its input, and the results by step.
 
-    - set by detect: `communities` and `levels`, the numbers of both; `groups`, the detected communities; `strayed`, the
-      stored memberships (entity in community) that were not detected again; `drift`, the share of entities that changed
-      their community
-    - set by compare: `groups`, now only those that changed; `unchanged`, the number of the others; `removed`, the ids
-      of stored communities that are no longer found; `revision`, how often communities were written so far
-    - set by summarise: `summaries` of the changed groups
-    - counters: `questions` to the model, `tries`, the failed attempts to save, and `steps`, which has a dumped
-      `kg_memory.models.operations.StepUsage` for each step
+    - detect: `communities` and `levels`, how many there are; `groups`, the detected communities; `strayed`, stored
+      memberships (entity in community) not detected again; `drift`, the share (0 to 1) of entities that changed
+      community
+    - compare: `groups`, now only changed communities; `unchanged`, the number of others; `removed`, the ids of stored
+      communities not found again; `revision`, how often communities were written so far
+    - summarise: `summaries` of the changed communities
+    - counters: `questions` to the model, `tries` (failed saves), and `steps`, a `StepUsage` as a dict for each step
     """
 
     communities: int
@@ -110,9 +105,9 @@ class CommunitiesState(CommunitiesInput, total=False):
 
 
 def read_refresh(state: Row) -> CommunityRefresh:
-    """Return the result of a refresh of communities, from *state*, the final state of the LangGraph graph that did it.
+    """Return the result of a refresh of communities, from the final *state* of its graph.
 
-    The result has numbers, such as how many communities changed or were removed, and the model calls and tokens used.
+    For example ``CommunityRefresh(communities=12, changed=3, removed=1, ...)``, with the model calls and tokens used.
     """
     return CommunityRefresh(
         communities=state["communities"],
@@ -140,10 +135,9 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
 
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
-    """Return an overview of a community: its members and its latest facts; None if it does not exist.
+    """Return a community with its members and up to *limit* of its latest facts; None if it does not exist.
 
-    *name* is its id or the beginning of its name. *limit* is the maximum number of facts. Errors: `InputError` if
-    *limit* is not valid.
+    *name*: its id, or the beginning of its name. Errors: `InputError` for an invalid *limit*.
     """
     matches = yield from fetch(cypher.FIND, name=replace_unstorable(name))
     stored = (yield from fetch(cypher.ONE, id=matches[0]["id"])) if matches else []
@@ -175,9 +169,9 @@ def _community(row: Row) -> Community:
 
 
 def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether the caller must refresh communities now: *interval* messages were added since the last refresh.
+    """Return whether a refresh of communities is due: *interval* messages were added since the last refresh.
 
-    Only one of several concurrent callers gets True, because the claim is written to the database.
+    Of several concurrent callers, only one gets True.
     """
     instant = yield from now()
     return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))

@@ -55,17 +55,15 @@ class _Description(NamedTuple):
 
 
 def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
-    """Step 3 of a refresh: let the model describe the changed communities, several in one question.
+    """Step 3 of a refresh of communities: return the model's summaries of the changed communities in *state*.
 
-    The lowest level comes first, because higher communities are described from the summaries of their members. Reads
-    `groups` (the changed communities) from *state*. Returns their `summaries` and the number of `questions` to the
-    model. Nothing is written to the database.
+    The result is ``{"summaries": [...], "questions": 5}``, with the number of questions to the model so far.
     """
     instant = yield from now()
     most = settings.max_community_bytes
     summaries: dict[str, Summary] = {}
     questions = state["questions"]
-    for level in sorted({group["level"] for group in state["groups"]}):
+    for level in sorted({group["level"] for group in state["groups"]}):  # higher ones need the summaries of lower ones
         groups = [group for group in state["groups"] if group["level"] == level]
         material = yield from _read_material(groups, instant, summaries, most)
         batches = batch(material, most)
@@ -80,10 +78,10 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 
 
 def _summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the summary to store for the community *group*, made from its *description*.
+    """Return the summary to store for the community *group*: its id, its name, the text and a fingerprint.
 
-    If the model did not write it, or did not write the summary of a member community, the fingerprint is left empty, so
-    that the next refresh asks again. *summaries* are those of this refresh so far, by community id.
+    The fingerprint is empty if fixed rules, not the model, wrote *description* or the summary of a member: the next
+    refresh asks the model again. *summaries*: the new summaries so far, by community id.
     """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
@@ -95,10 +93,10 @@ def _summary(group: EntityCluster, description: _Description, summaries: Mapping
 def _read_material(
     groups: Sequence[EntityCluster], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return the texts from which the model describes each of *groups*, such as ``{"fact": "Ann works at Acme"}``.
+    """Return the texts about each of *groups* (communities), in parts of at most about *most* bytes.
 
-    They are the members of a community and the latest facts among them at the time *instant* (in microseconds); for a
-    higher community, the *summaries* of its members. They are split into parts of at most about *most* bytes.
+    A part is a list such as ``[{"entity": "Ann", ...}, {"fact": "Ann works at Acme"}]``. *instant*: when the facts must
+    be true, in microseconds since the epoch. *summaries*: the new summaries so far, by community id.
     """
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
@@ -109,10 +107,10 @@ def _read_material(
 
 
 def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
-    """Return the first members of *group* and the latest facts among them, as items for a prompt.
+    """Return texts for a prompt: the first members of *group*, and the latest facts among these members.
 
-    Items are ``{"entity": name, "type": ..., "summary": ...}`` and ``{"fact": sentence}``. Only facts that are true at
-    *instant*, in microseconds since the epoch, are returned.
+    ``[{"entity": "Ann", "type": "Person", "summary": "..."}, {"fact": "Ann knows Bob"}]``. *instant*: when the facts
+    must be true, in microseconds since the epoch.
     """
     ids = group["members"][:MEMBERS]
     members = yield from fetch(cypher.MEMBERS, ids=ids)
@@ -122,10 +120,9 @@ def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
 
 
 def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
-    """Return the names and summaries of the communities in the higher community *group*, as items for a prompt.
+    """Return the smaller communities in *group* as texts for a prompt: ``[{"part": "Climbers", "summary": "..."}]``.
 
-    Items are ``{"part": name, "summary": ...}``. *summaries* are the new ones of this refresh, by community id; others
-    are read from the database.
+    *summaries*: new summaries by community id; other summaries are read from the database.
     """
     ids = group["members"][:MEMBERS]
     stored = yield from fetch(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
@@ -135,10 +132,10 @@ def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[
 
 
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
-    """Return which communities to ask about in each question, as indexes in *material*: ``[[0, 1, 2], [3], [4, 5]]``.
+    """Group communities into questions to the model: ``[[0, 1, 2], [3], [4, 5]]``, indexes in *material*.
 
-    A question includes up to `TOGETHER` communities, whose texts fit into *most* bytes. A larger community has a
-    question of its own. *material* has the texts that describe each community.
+    A question has at most `TOGETHER` communities and *most* bytes of text; a larger community has its own question.
+    *material*: the texts about each community.
     """
     batches: list[list[int]] = []
     current: list[int] = []
@@ -165,7 +162,7 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
     questions = 0
 
     def perform(effect: Any) -> Flow[Any]:
-        """Perform *effect*, and count it if it is a question to the model."""
+        """Run *effect* and return its result; count it if it is a question to the model."""
         nonlocal questions
         questions += isinstance(effect, Ask)
         try:
@@ -180,10 +177,10 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
-    """Return a description of each of *communities*, if possible from one answer of the model.
+    """Return a description of each of *communities*, if possible from one question to the model.
 
-    Communities that are missing or repeated in this answer are asked about one by one, in questions of at most *most*
-    bytes.
+    The model is asked again about each community that the answer omits or repeats. *most*: the byte limit of a
+    question.
     """
     answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
     descriptions = []
@@ -193,11 +190,10 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
 
 
 def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
-    """Return the descriptions that the model writes in one answer: ``{1: description, 2: ...}``, numbered from 1.
+    """Ask the model about all *communities* at once; return ``{1: description, 2: ...}``, numbered from 1.
 
-    The dict is empty if the model fails.
-
-    Errors: `ModelUnavailable`, since further questions would fail too.
+    Communities that the answer omits or repeats are left out. The result is ``{}`` if the model fails. Errors:
+    `ModelUnavailable`.
     """
     whole = [items for [items] in communities]
     try:
@@ -218,9 +214,9 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
 
 
 def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community; if the model fails, a description made by rules.
+    """Return the model's description of one community or, if the model fails, one made by fixed rules.
 
-    *parts* are the texts about the community. Questions have at most *most* bytes. Errors: `ModelUnavailable`.
+    *parts*: the texts about the community. *most*: the most bytes in a question. Errors: `ModelUnavailable`.
     """
     try:
         return (yield from _reduce(parts, most))
@@ -234,10 +230,9 @@ def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community, whose texts are split into *parts* of at most *most* bytes.
+    """Return the model's description of one community from its texts, with one question for each of *parts*.
 
-    One part needs one question. If there are several parts, the model describes each of them, and then the community
-    from these descriptions.
+    If there are several parts, the model then summarises their descriptions. *most*: the most bytes in a question.
     """
     while True:
         descriptions: list[Item] = []
@@ -259,15 +254,15 @@ def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
 
 
 def _fill(answered: Description, items: Sequence[Item]) -> _Description:
-    """Return the name and summary that the model *answered*; if one is empty, it is made from *items* by rules."""
+    """Return the name and summary in *answered*; an empty name or summary is made from *items* by fixed rules."""
     name, summary = describe_members(items)
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
 
 def pack_items(items: Sequence[Item], most: int) -> list[list[Item]]:
-    """Split *items*, texts for a prompt, into parts of about *most* bytes, so that each part fits into a question.
+    """Split *items* (texts for a prompt) into lists of at least two items and at most about *most* bytes.
 
-    Each part but the last has at least two items. A text longer than an eighth (`SHARE`) of *most* is cut.
+    The last list may have fewer items. A text longer than ``most // SHARE`` bytes is cut.
     """
     parts: list[list[Item]] = [[]]
     size = 0

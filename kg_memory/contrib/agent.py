@@ -73,17 +73,16 @@ def build_agent(
     where: Where | None = None,
     template: Template | str | None = None,
 ) -> StateGraph[AgentState, AgentContext, MessagesState, AgentState]:
-    """Build the LangGraph graph of a chat agent that recalls from and writes to *memory*; compile it before use.
+    """Return the LangGraph graph of a chat agent that recalls facts from *memory* and stores new messages in it.
 
-    The agent is invoked with messages and a context::
+    Compile it, and invoke it with messages and a context::
 
         agent = build_agent(memory).compile()
         agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
 
-    *model* is the chat model that answers; by default it is the memory's own. Without any model, the answer consists
-    of the best lines of the recalled context, or of the whole context if *template* is not the plain one. *namespace*
-    may contain fields of the context, such as ``{user_id}``. Subclass `AgentContext` to add fields or to change
-    defaults. *recipe*, *where* and *template* have the same meaning as in `GraphMemory.context`.
+    *model* writes the answers; None: the memory's own chat model. If that is missing too, the recalled text is the
+    answer. *namespace* may contain fields of the context, such as ``{user_id}``; subclass `AgentContext` to add fields.
+    *recipe*, *where* and *template* are those of `GraphMemory.context`.
     """
     recall = recall_node(memory, namespace, recipe=recipe, where=where, template=template)
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
@@ -137,10 +136,9 @@ def _answer(
 def _model_chooser(
     memory: GraphMemory, model: BaseChatModel | str | None
 ) -> Callable[[str | None], BaseChatModel | None]:
-    """Return a function from the name of a chat model to the opened model.
+    """Return a function from a chat model's name, such as "openai:gpt-5-mini", to the opened model.
 
-    For the name ``None``, the function returns *model* or, if that is None, the memory's own chat model. The function
-    returns ``None`` if there is no model.
+    For None, the function returns *model*, else the memory's own chat model, or ``None`` if there is neither.
     """
     reader = getattr(memory.driver.model, "model", None)
     own = _enable_streaming(reader) if isinstance(reader, BaseChatModel) else None

@@ -65,10 +65,9 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
-    """Yield the changes of one fact that were recorded exactly at the time *instant*, in microseconds since the epoch.
+    """Yield the changes of one fact, such as "learned" or "ended", that were recorded exactly at the time *instant*.
 
-    *beliefs* are the database rows of all beliefs about the fact. A belief is a period in which the fact was true, as
-    the memory assumed at some time.
+    *beliefs* are the database rows of all periods of the fact, also withdrawn ones. *instant* is in microseconds.
     """
     closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
     made = [row for row in beliefs if row["belief"]["created_at"] == instant]
@@ -114,10 +113,9 @@ def _order(change: Change) -> tuple[Any, ...]:
 
 
 def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: int) -> Flow[list[Change]]:
-    """Return the changes by which facts became doubtful, or certain again, from *since* to before *until*.
+    """Return at most *limit* changes by which facts became doubtful or certain again, from *since* to before *until*.
 
-    *changed* are the ids of facts that changed in that time. Facts that were derived from them are examined, too.
-    Times are microseconds since the epoch. At most *limit* changes are returned.
+    *changed* are the ids of facts that changed in that time. Times are microseconds since the epoch.
     """
     restated = yield from fetch(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
@@ -143,11 +141,10 @@ Turn = tuple[int, str, Doubt | None, Doubt | None]
 
 
 def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
-    """Yield (time, fact id, doubt before, doubt after) for each time at which a fact became doubtful or certain again.
+    """Yield (time, fact id, doubt before, doubt after) whenever a fact in *affected* became doubtful or certain again.
 
-    *affected* are the ids of the facts to examine. *grounds* maps ids of facts to what is known about them: their
-    periods, sources, and the facts from which they were derived. Times are microseconds, from *since* to before
-    *until*.
+    *grounds* maps fact ids to their periods and premises (the facts from which they were derived). Times are
+    microseconds, from *since* to before *until*.
     """
     ids = sorted(affected)
     for instant in sorted(_find_instants(grounds)):
@@ -159,11 +156,9 @@ def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: in
 
 
 def _find_instants(grounds: Grounds) -> set[int]:
-    """Return all times, in microseconds, at which a fact in *grounds* may have become doubtful or certain again.
+    """Return each time, in microseconds, at which a fact in *grounds* may have become doubtful or certain again.
 
-    A fact is doubtful while a fact from which it was derived has ended or was found to be wrong. *grounds* maps ids of
-    facts to their beliefs, statements and premises (the facts from which they were derived). The result has the times
-    at which one of these was saved, or a belief expired.
+    *grounds* maps fact ids to their periods, sources and premises (the facts from which they were derived).
     """
     instants: set[int] = set()
     for fact in grounds.values():
@@ -175,10 +170,9 @@ def _find_instants(grounds: Grounds) -> set[int]:
 
 
 def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Change | None:
-    """Return the `Change` for *turn*, a tuple (time, fact id, doubt before, doubt after).
+    """Return the `Change` for *turn* (time, fact id, doubt before, doubt after); None if the fact was not true then.
 
-    *stated* are database rows of facts. *sentences* maps ids of facts to the sentences that describe a doubt. Returns
-    ``None`` if the fact had ended, or was no longer believed, at that time.
+    *stated* are database rows of facts. *sentences* maps fact ids to sentences, to describe a doubt.
     """
     instant, id_, before, after = turn
     own = [row for row in stated if row["fact"]["id"] == id_ and row["belief"] and row["belief"]["reviewed"]]
@@ -194,10 +188,9 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 
 
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
-    """Return the row of the belief that was current at the time *at*, in microseconds; ``None`` if there was none.
+    """Return the row of the period of a fact that was current at the time *at*, in microseconds; None if there is none.
 
-    *own* are the database rows of all beliefs about one fact. A belief is a period in which the fact was true, as the
-    memory assumed at some time.
+    *own* are the database rows of all periods of the fact, also withdrawn ones.
     """
     beliefs = ((row, row["belief"]) for row in own)
     held = (row for row, belief in beliefs if belief["created_at"] <= at < min(belief["expired_at"], OPEN_END))

@@ -61,7 +61,7 @@ GUESSED_ENTITIES = tuple(ResolvedEntity(guess.name, guess.type, (guess.name,)) f
 
 
 class FollowUps(NamedTuple):
-    """Averages for one episode (message or text): the follow-up questions to the model, and their tokens."""
+    """The average number of follow-up questions that the model is asked about a message, and their tokens."""
 
     calls: float
     input_tokens: float
@@ -109,13 +109,11 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 
 def _past(settings: Settings) -> Flow[Row | None]:
-    """Return the average cost of extracting facts from an episode (message or text), measured so far in this namespace.
+    """Return the average cost of reading a message in this namespace; None if fewer than `ENOUGH` (20) were read.
 
-    Example: ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``. "episodes" is
-    their number. The lists are [model calls, input tokens, output tokens]: "all" for all questions to the model,
-    "reading" for the first question alone. Only episodes that were read with the current `settings.plan` count; a plan
-    ("economy", "standard", "thorough") sets how much the model is asked. ``None`` if there are fewer than `ENOUGH`
-    (20).
+    Example: ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``. The lists are
+    model calls, input tokens and output tokens of all questions, and of the first question. Only messages that were
+    read with the current `settings.plan` count.
     """
     averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
@@ -131,10 +129,9 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 
 
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield the minimum cost of reading each episode: that of the questions that are always asked, without follow-ups.
+    """Yield the minimum cost of reading each message, without follow-up questions; 0 if it will be skipped.
 
-    Episodes whose ids are in *finished* are left out, since they were read before. An episode that will be skipped
-    costs nothing.
+    Messages whose ids are in *finished* are left out.
     """
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
@@ -151,16 +148,13 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the tokens that one more message adds to a prompt that already asks about an earlier message.
-
-    *draft* is the state of ingestion of the added message.
-    """
+    """Return the tokens that the message in *draft* adds to a prompt about an earlier message."""
     tokens = LINE + estimate_tokens(draft.episode.text)
     return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
-    """Yield the initial state of ingestion (`Draft`) of each episode: its text in pieces, and the previous messages."""
+    """Yield the input of the prompts for each message: the message, its text in parts, and the previous messages."""
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
@@ -170,10 +164,7 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that are always sent to the model to read one episode; empty if the episode will be skipped.
-
-    *draft* is the episode's state of ingestion.
-    """
+    """Return the questions that the model is always asked about the message in *draft*; empty if it will be skipped."""
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
         guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
@@ -182,7 +173,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Start the generator *flow*, and return the model questions that it asks first; then close the generator."""
+    """Start the generator *flow*, return the model questions that it yields first, and close it."""
     try:
         effect = next(flow)
     except StopIteration:
@@ -195,10 +186,10 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 
 
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
-    """Return the ranges of "calls", "input_tokens" and "output_tokens" (low, likely, high) to read *count* episodes.
+    """Return the calls and tokens needed to read *count* messages: ``{"calls": Range(low=9, likely=12, high=20)}``.
 
-    *sure* is the total of the questions that are always asked. *past* has the averages of this namespace (see `_past`),
-    from which follow-up questions are estimated. If it is None, the averages *follow_ups* are used.
+    Further keys: "input_tokens" and "output_tokens". *sure*: the total of the questions that are always asked. *past*:
+    averages of this namespace (see `_past`). *follow_ups*: the averages to use if *past* is None.
     """
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
@@ -214,19 +205,19 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
-    """Return the lowest, likely and highest number of tokens.
+    """Return the lowest, likely and highest number of tokens, with follow-up questions.
 
-    *sure* is an upper estimate for the questions that are always asked, and *likely* their likely number. *follows* is
-    the likely number for follow-up questions, and *most* their highest.
+    *sure* and *likely*: an upper estimate and the likely number without follow-up questions. *follows* and *most*: the
+    likely and the highest number for follow-up questions.
     """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 
 
 def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
-    """Return the lowest, likely and highest price of the tokens in *amounts*, without discounts for cached tokens.
+    """Return the lowest, likely and highest price of the tokens in *amounts*; None if *budget* has no prices.
 
-    *amounts* has the ranges "input_tokens" and "output_tokens". ``None`` if *budget* has no prices.
+    *amounts* has the ranges "input_tokens" and "output_tokens".
     """
 
     def cost(end: str) -> float | None:

@@ -43,11 +43,9 @@ EXPIRED, REASON = "expired messages", "they had expired"
 
 @dataclass(slots=True)
 class Sweep:
-    """The state of one eviction run: its settings, and the facts, entities, messages and beliefs evicted so far.
+    """The state of one eviction run: its settings, and the ids of the facts, entities and messages evicted so far.
 
-    A dry run lists them without evicting. `time` is the start of the run, and facts that ended before `before` are
-    evicted; both are microseconds since the epoch. `beliefs` is the number of deleted belief nodes (periods of
-    validity of facts).
+    Facts that ended before `before` are evicted. `time` is the start of the run; both are microseconds since the epoch.
     """
 
     time: int
@@ -61,21 +59,18 @@ class Sweep:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
-        """Append the ids of the database rows *evicted* to *kind*, and report the progress.
-
-        *kind* is the list `facts`, `entities` or `episodes` of this object.
-        """
+        """Append the ids of the database rows *evicted* to *kind*, such as `self.facts`, and report the progress."""
         self.texts |= {row["id"]: row["text"] for row in evicted[: max(EXAMPLES - len(kind), 0)]}
         kind += [row["id"] for row in evicted]
         self.report()
 
     def report(self) -> None:
-        """Call `on_progress`, if set, with the result so far."""
+        """Call `on_progress`, if it is not None, with everything evicted so far."""
         if self.on_progress:
             self.on_progress(self.result())
 
     def result(self) -> EvictionResult:
-        """Return what was evicted so far: the ids of facts, entities and messages, and the number of beliefs."""
+        """Return the ids of evicted facts, entities and messages so far, and the number of deleted periods of facts."""
         return EvictionResult(
             beliefs=self.beliefs,
             facts=tuple(self.facts),
@@ -98,11 +93,9 @@ def evict(
     dry_run: bool = False,
     on_progress: Callable[[EvictionResult], None] | None = None,
 ) -> Flow[EvictionResult]:
-    """Evict ended facts, superfluous entities and expired messages of *namespace*, and return what was evicted.
+    """Remove old facts and entities from the search indexes, delete expired messages, and return what was removed.
 
-    Evicted facts and entities are only removed from the search indexes; expired messages are deleted. The arguments
-    have the same meaning as in `GraphMemory.privacy.evict`. Finally, evicted facts that have become true again are
-    indexed again. Errors: `InputError` for an invalid argument.
+    The arguments are those of `GraphMemory.privacy.evict`. Raises `InputError` for an invalid argument.
     """
     days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
     most = None if max_entities is None else validate_count("max_entities", max_entities)
@@ -120,13 +113,14 @@ def evict(
         yield from _evict_orphans(sweep)
     if most is not None:
         yield from _evict_surplus(sweep, most)
+    # Evicted facts that have become true again are indexed again.
     while not dry_run and (returned := (yield from fetch(RETURNED, now=time, limit=AT_ONCE))):
         yield from index_again([row["id"] for row in returned])
     return sweep.result()
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
-    """Delete expired messages, and the facts and entities that no other message mentions."""
+    """Delete expired messages, and facts and entities mentioned only there; a dry run lists the messages."""
     if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from fetch(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
@@ -142,7 +136,7 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
 
 
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
-    """Delete the beliefs (periods of validity of facts) that were replaced or withdrawn before `Sweep.before`."""
+    """Delete the periods of facts that were replaced or withdrawn before `Sweep.before`; a dry run counts them."""
     if sweep.dry_run:
         sweep.beliefs = (yield from fetch(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
@@ -154,7 +148,7 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities that were last mentioned before `Sweep.before` and have no facts that were still true then."""
+    """Evict entities last mentioned before `Sweep.before` that have no facts, or only facts that had ended by then."""
     for page in list_pages((yield from fetch(LAST))[0]["entity"], PAGE):
         unseen = yield from fetch(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
@@ -164,10 +158,9 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until at most *most* are left.
+    """Evict entities until at most *most* are left: first the entities with the fewest current facts.
 
-    The entities with the fewest current facts are evicted first. Among equals, the entity that was mentioned longest
-    ago is evicted first.
+    Of entities with equally many, the entity mentioned longest ago is evicted first.
     """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from fetch(KEPT))[0]["n"] - len(evicted) - most
@@ -185,10 +178,9 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict *entities*, after the facts about them; all are database rows.
+    """Evict *entities* and the facts about them; all are database rows.
 
-    *facts* may also contain facts about other entities, which are ignored. With *active*, facts that are still true
-    are evicted, too.
+    Facts about other entities in *facts* are ignored. *active* also evicts facts that are still true.
     """
     ids = {fact for row in entities for fact in row["facts"]}
     yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)
@@ -196,18 +188,17 @@ def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row],
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict those of *facts*, given as database rows, that ended before `Sweep.before`.
+    """Evict the *facts* (database rows) that ended before `Sweep.before`.
 
-    With *active*, facts that are still true are evicted, too, unless they wait for the decision of a reviewer.
+    *active* also evicts facts that are still true, unless they wait for a review.
     """
     yield from _evict(sweep, sweep.facts, facts, EVICT_FACTS, before=sweep.before, active=active)
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Run the Cypher *query*, which evicts nodes, on *rows* in small batches, and record the nodes that it evicted.
+    """Run the Cypher *query*, which evicts nodes, on batches of *rows*, and append the evicted ids to *evicted*.
 
-    The nodes are recorded in *evicted*, a list of *sweep* such as `facts`. *params* are further query parameters. A
-    dry run records all *rows* without running the query.
+    *evicted* is a list of *sweep*, such as `facts`. A dry run appends all ids without running the query.
     """
     if sweep.dry_run:
         listed = set(evicted)
@@ -315,7 +306,7 @@ def _for_each(nodes: str, name: str, body: str) -> str:
 
 
 def _without_words(label: str) -> str:
-    """Return Cypher that removes the nodes in the list ``going`` from the word index; *label* is their label."""
+    """Return Cypher that removes the nodes in its list ``going`` from the word index; *label*: "fact" or "entity"."""
     unused = "WITH DISTINCT t WHERE indegree(t) + outdegree(t) = 0 DELETE t"
     return _for_each("going", "d", f"MATCH (t:Term)-[p:IN_{label.upper()}]->(d) DELETE p {unused}")
 

@@ -32,11 +32,11 @@ GIVE_BACK = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', 
 
 
 def lease_key(namespace: str, prefix: str = READING) -> str:
-    """Return the Redis key of the lease on *namespace*; *prefix* is the kind of work, `READING` or `MAINTAINING`.
+    """Return the Redis key of the lease (a lock that expires) on *namespace*.
 
-    The key contains the name of the namespace's graph in braces, so that a Redis cluster stores both on one server.
+    *prefix*: the kind of work, `READING` or `MAINTAINING`.
     """
-    return f"{prefix}{{{graph_key(namespace)}}}"
+    return f"{prefix}{{{graph_key(namespace)}}}"  # braces: a Redis cluster stores the lease beside the graph
 
 
 @dataclass(slots=True)

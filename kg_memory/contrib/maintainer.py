@@ -84,10 +84,10 @@ class Maintainer:
         self._loop.close()
 
     async def _maintain_all(self) -> None:
-        """Maintain all namespaces at regular intervals, until the thread is stopped.
+        """Maintain each namespace once every `every_seconds`, until the thread is stopped.
 
-        To maintain a namespace is to delete expired messages, evict old facts and entities, and refresh its
-        communities. This is due `every_seconds` after the last time.
+        Maintenance deletes expired messages, evicts old facts and entities, and refreshes communities (groups of
+        entities).
         """
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
@@ -102,10 +102,9 @@ class Maintainer:
                 await self._maintain(namespace)
 
     async def _maintain(self, namespace: str) -> None:
-        """Delete expired and old data in *namespace*, and refresh its communities, if this is due.
+        """Delete expired and old data in *namespace* and refresh its communities, if `every_seconds` have passed.
 
-        It is due `every_seconds` after the last time. Does nothing if another process is doing it. Errors are logged,
-        and the next run tries again.
+        Does nothing while another process maintains the namespace. Errors are logged, not raised.
         """
         run, done = self._engine.driver.arun, False
         try:

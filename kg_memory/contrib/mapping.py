@@ -71,10 +71,9 @@ class RecordMapping:
 
 
 def _read_mapping(row: object, number: int) -> Values:
-    """Parse the paths in *row*, one mapping: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
+    """Return the mapping *row* with its paths parsed: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
 
-    *number* is the position of the mapping in its list, for error messages. Errors: `InputError` for unknown or
-    missing fields.
+    *number*: the position of the mapping in its list, for errors. Errors: `InputError` for unknown or missing fields.
     """
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
@@ -104,10 +103,10 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield copies of *mapping*, one for each list item in *record*, with the item's index in place of ``[*]`` (None).
+    """Yield a copy of *mapping* for each item of the list in *record* to which ``[*]`` (None in a path) refers.
 
-    ``{"object": ("jobs", None, "company")}`` becomes ``{"object": ("jobs", 0, "company")}``, then the same with 1, and
-    so on.
+    ``{"object": ("jobs", None, "company")}`` gives ``{"object": ("jobs", 0, "company")}``, then the same with 1, and so
+    on.
     """
     starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
     if not starred:
@@ -124,9 +123,9 @@ def _expand(mapping: Row, record: Any) -> Iterator[Values]:
 
 
 def _take_item(value: Any, prefix: Path, place: int) -> Any:
-    """Return the path *value* with the list index *place* in place of the ``[*]`` (None) that follows *prefix*.
+    """Return the path *value* with the index *place* instead of None (``[*]``) after *prefix*; other values unchanged.
 
-    ``_take_item(("jobs", None, "from"), ("jobs",), 0) -> ("jobs", 0, "from")``. Any other value is returned unchanged.
+    ``_take_item(("jobs", None, "from"), ("jobs",), 0) -> ("jobs", 0, "from")``.
     """
     runs_through = isinstance(value, tuple) and value[: len(prefix) + 1] == (*prefix, None)
     return (*prefix, place, *value[len(prefix) + 1 :]) if runs_through else value
@@ -149,11 +148,10 @@ def _look_up(value: Any, record: Any) -> Any:
 
 
 def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return the fact with the values *own*, or an error text if these do not make a valid fact.
+    """Return the fact with the fields *own*, ``{"subject": "Ann", ...}``, or an error text if it is not valid.
 
-    *own* maps the fields of a fact to values found in a JSON record: ``{"subject": "Ann", ...}``. The other arguments
-    are for the error text: *values* maps the same fields to the paths of the values, ``{"subject": ("name",), ...}``;
-    *number* is the position, from 1, of the mapping that has these paths.
+    For the error text: *values* has the paths of these fields in the record, ``{"subject": ("name",), ...}``, and
+    *number* is the position of the mapping.
     """
     for name in REQUIRED:
         if name in own and own[name] in (_MISSING, None, "", []):

@@ -27,8 +27,7 @@ PREVIEWED = (extract, reflect, resolve, facts, date, compare_facts, invalidate)
 def preview_input(state: State, settings: Settings) -> Flow[Preview]:
     """Return the facts and entities that reading a message would store, without storing them.
 
-    *state* is the message, with its time and namespace. The result distinguishes new facts and entities from existing
-    ones.
+    *state*: the message, with its time and namespace.
     """
     asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
     draft = yield from asking.through(_sketch(state, settings))
@@ -62,8 +61,7 @@ def _sketch(state: State, settings: Settings) -> Flow[Draft]:
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
     """Yield how each fact of a message relates to a similar stored fact, such as "duplicate" or "supersedes".
 
-    *draft* is the state of ingestion after the comparison of facts. For two facts that contradict each other, the
-    result also says what would happen to them.
+    *draft*: the message and its facts, after they were compared with stored facts.
     """
     rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
     for pair in draft.comparisons:

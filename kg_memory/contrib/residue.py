@@ -48,10 +48,10 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(slots=True)
 class Traces:
-    """The traces of deleted messages to search for: their ids, words, names, quotes and vectors.
+    """Data of deleted messages to search for: their ids, words, names, quotes and vectors.
 
-    `quotes` are hashes of sequences of words. `names` maps a normalised name to its words. `texts` maps the id of a
-    redacted message to its redacted text. Data that also belongs to other messages is not a trace.
+    `quotes` are hashes of 8 consecutive words. `names` maps a normalised name to its words. `texts` maps the id of a
+    redacted message to its redacted text.
     """
 
     ids: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Traces:
     vectors: list[list[float]] = field(default_factory=list)
 
     def add(self, later: Traces) -> None:
-        """Add *later*, the ids, words and other traces of another batch of deleted messages, to these traces."""
+        """Add the ids, words and other data of *later* to those of this object."""
         self.ids |= later.ids
         self.words |= later.words
         self.quotes |= later.quotes
@@ -71,7 +71,7 @@ class Traces:
         self.vectors += later.vectors
 
     def excuse(self, words: Sequence[str]) -> None:
-        """Drop words, quotes and names that also occur in *words*, the words of a message that was not deleted."""
+        """Stop searching for the words, quotes and names in *words*, the words of a message that was not deleted."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
@@ -90,10 +90,9 @@ def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """Searches the database for residues: data that is left of deleted messages. Implements `Searcher`.
+    """Searches the whole database for data that is left of deleted messages.
 
-    `findings` are pairs (residue, text found). The text is ``None`` for traces such as vectors, which a new message
-    cannot have stored again. `searched` is the number of properties searched.
+    `findings` are pairs (residue, text found or None). `searched` is the number of properties searched.
     """
 
     traces: Traces = field(default_factory=Traces)
@@ -101,21 +100,20 @@ class ResidueSearch:
     searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
-        """Return the traces of messages that are about to be deleted: their ids, words, names, quotes and vectors.
+        """Return the ids, words, names, quotes and vectors of messages that are about to be deleted.
 
-        `search` looks for them after the deletion. *impact* lists the messages, facts and entities to delete.
-        *parameters* are the parameters of the deleting query.
+        *impact* lists the data to delete; *parameters* are those of the deleting query.
         """
         return gather_traces(impact, parameters)
 
     def add(self, traces: Traces) -> None:
-        """Let `search` also look for *traces*, a result of `gather`: ids, words and vectors of deleted messages."""
+        """Let `search` also look for *traces*: ids, words and vectors of deleted messages, from `gather`."""
         self.traces.add(traces)
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Search the database for the traces of deleted messages; return (residues, number of properties searched).
+        """Search the database for data of deleted messages; return (residues, number of properties searched).
 
-        A residue is a place where a trace was found, such as a word of a deleted message in a property of a node.
+        A residue is a place where such data was found, for example a property of a node.
         """
         since = yield from now()
         pages = list_pages((yield from fetch(LAST))[0]["last"], PAGE)
@@ -138,28 +136,25 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _excuse(self, episodes: Iterable[Row]) -> None:
-        """Drop the words, names and quotes that also occur in *episodes*, rows of messages that were not deleted."""
+        """Stop searching for the words, quotes and names in *episodes*, rows of messages that were not deleted."""
         for episode in episodes:
             self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _excuse_later(self, since: int) -> Flow[None]:
-        """Drop the findings of this search that may come from messages saved since the search began.
-
-        *since* is when it began, in microseconds since the epoch. A finding is dropped if its text or id is in data
-        saved since.
-        """
+        """Drop the findings whose text or id is also in data saved after *since* (microseconds since the epoch)."""
         traces = self.traces
         self._excuse((yield from fetch(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
         made = yield from fetch(cypher.IDS_LEFT, ids=ids, since=since, until=OPEN_END)
         traces.ids.difference_update(row["id"] for row in made)
+        # None is the text of a trace that a new message cannot have stored again, such as a vector.
         remaining = {None, *traces.ids, *traces.words, *traces.names}
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Record a finding for each trace, such as a word of a deleted message, in *properties* of a node or relation.
+        """Record each id, word, name or quote of a deleted message in the *properties* of a node or relation.
 
-        *label* is its type. A redacted message whose content is not its redacted text is recorded too.
+        *label* is the type of the node or relation. A redacted message that has another text is recorded too.
         """
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
@@ -171,9 +166,9 @@ class ResidueSearch:
                 self._scan_text(label, name, id_, part)
 
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
-        """Record a finding for each id, word, name or quote of a deleted message that occurs in *text*.
+        """Record each id, word, name or quote of a deleted message that occurs in *text*.
 
-        *text* is the value of the property *name* of a node or relation. *label* is its type, and *id_* its id.
+        *text* is the value of the property *name* of a node or relation with the type *label* and the id *id_*.
         """
         traces = self.traces
         if text in traces.ids:
@@ -193,9 +188,9 @@ class ResidueSearch:
                 self._note(label, name, id_, "name", key)
 
     def _search_vectors(self) -> Flow[None]:
-        """Record a finding for each node whose vector is the vector of a deleted message, fact or entity.
+        """Record each node that has the vector of a deleted message, fact or entity.
 
-        A node is not recorded if this vector is its own: embedding the text of the node gives the same vector.
+        A node is not recorded if its own text has this vector.
         """
         for label, query in NEAR.items():
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
@@ -208,20 +203,20 @@ class ResidueSearch:
                         self._note(label, "embedding", row["id"], "vector")
 
     def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
-        """Record a finding: a trace, such as a word of a deleted message, in the property *name* of a node.
+        """Record that data of a deleted message was found in the property *name* of a node.
 
-        *label* is the type of the node, *id_* its id. *kind* is the kind of trace, such as "word" or "vector". *trace*
-        is the text found. The node's id is left out of the finding if it is a trace itself.
+        *label* is the type of the node. *kind* is the kind of data, such as "word". *trace* is the text found.
         """
+        # The finding must not repeat deleted data.
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
 
 
 def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
-    """Return the traces of messages that are about to be deleted: their ids, words, names, quotes and vectors.
+    """Return the ids, words, names, quotes and vectors of messages that are about to be deleted.
 
-    *impact* lists the messages, facts and entities to delete. *parameters* are the parameters of the deleting query.
-    What also occurs in remaining facts, entities and communities is left out.
+    Words and names that also occur in remaining facts, entities and communities are left out. *impact* lists the data
+    to delete; *parameters* are those of the deleting query.
     """
     traces = Traces(ids=find_gone_ids(impact, parameters))
     lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
@@ -242,9 +237,9 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return the subset of *words* and *keys* (normalised names) that also occurs in data that is not deleted.
+    """Return the *words* and *keys* (normalised names) that also occur in data that is not deleted.
 
-    *impact* lists the data to delete. *parameters* are the parameters of the deleting query.
+    *impact* lists the data to delete; *parameters* are those of the deleting query.
     """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     communities = parameters["gone_communities"]
@@ -268,7 +263,7 @@ def _vocabulary() -> frozenset[str]:
 
 
 def _may_be_of_date(word: str) -> bool:
-    """Return whether *word* is a number that is common in dates: 1 to 31, or a year. It is then not searched for."""
+    """Return whether *word* is a number that is common in dates: at most 31, or a year from 1900 to 2100."""
     return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
 
 

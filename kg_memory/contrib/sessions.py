@@ -56,11 +56,10 @@ SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
-    """Return the messages that the next summary of a conversation should cover, earliest first.
+    """Return the messages that the next summary of a conversation covers, earliest first.
 
-    *messages* are the messages of the conversation, latest first. *last* is the latest summary, or None. Left out are
-    messages before *last*, messages that must not be shown to models, and messages that a model refused to read. The
-    latest messages are chosen until they have `LONGEST` characters.
+    *messages*: those of the conversation, latest first. *last*: the previous summary, or None; only later messages are
+    chosen, up to `LONGEST` characters. Messages that are hidden from models, or refused by a model, are left out.
     """
     chosen: list[Episode] = []
     room = LONGEST
@@ -76,10 +75,9 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
 
 
 def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
-    """Summarise the new messages of the conversation *thread*, and return the summary as an episode (a stored text).
+    """Summarise the new messages of the conversation *thread*, and return the stored summary.
 
-    If fewer than *least* messages are new, the last summary is returned. ``None`` if there is none yet, or if the
-    model finds nothing to note.
+    If fewer than *least* messages are new, the previous summary is returned. None if there is no summary.
     """
     conversation = {"thread": thread}
     summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})

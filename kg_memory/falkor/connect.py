@@ -60,14 +60,12 @@ def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
 
 
 class Database:
-    """A connection to a FalkorDB server, or to the masters of a Redis Cluster, each of which holds some of the graphs.
+    """A connection to a FalkorDB server or a Redis Cluster, which is opened at the first query and again after a loss.
 
-    *host* returns the server's URL, at the first query and again after the connection was lost. *timeout* limits the
-    wait for an answer, in seconds (None: no limit). *advice* returns what users should do, for the message of
-    `DatabaseUnavailable`. Each write waits until *wait_replicas* replicas have stored it. If a server has fewer, it
-    waits for all of them, but at least for *min_replicas* (default: *wait_replicas*). Reads may use *replica*, which
-    must replicate *host*; this is not checked. *allow_old* accepts a FalkorDB older than `OLDEST_MODULE`. A closed
-    database cannot be opened again.
+    *host* returns the URL. *timeout* is in seconds; None means no limit. A write waits for *wait_replicas* replicas or,
+    if there are fewer, for all, but at least for *min_replicas* (default: *wait_replicas*). Reads may use *replica*, a
+    copy of *host*. *advice* returns what users should do, for error messages. *allow_old* accepts a FalkorDB older than
+    `OLDEST_MODULE`.
     """
 
     def __init__(
@@ -107,7 +105,7 @@ class Database:
         self._servers = self._former = None
 
     def state(self, key: str) -> tuple[int, int]:
-        """Return (number of connects, times the graph *key* was missing). If one changes, check the graph again."""
+        """Return (number of connects, how often the graph *key* was missing); if it changes, check the graph again."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
@@ -173,9 +171,9 @@ class Database:
     command, acommand = both(command_flow)
 
     def _route(self, key: str, call: Callable[[RedisServer, bool, int], Call], *, write: bool) -> Flow[Any]:
-        """Send a command to the server that holds *key*, follow redirections of the cluster, and return the reply.
+        """Send a command to the server that holds the graph *key*, and return the reply; redirections are followed.
 
-        *call* builds the command from a server, whether to send ASKING first, and the number of replicas to wait for.
+        *call* builds the command, given a server, whether to send ASKING first, and how many replicas to wait for.
         """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
@@ -196,9 +194,9 @@ class Database:
         return max(self.min_replicas, min(self.wait_replicas, replicas))
 
     def _redirect(self, key: str, server: RedisServer, problem: DatabaseUnavailable) -> Flow[tuple[RedisServer, bool]]:
-        """Return the server that holds *key* now, and whether to send ASKING first (for a graph that is being moved).
+        """Return (the server that holds the graph *key* now, whether to send ASKING first), after *server* failed.
 
-        Errors: *problem*, the error reply of *server*, if there is no other server, or if the command may have run.
+        Errors: *problem*, the error of *server*, if no other server holds the graph, or if the command may have run.
         """
         if not self._was_unsent(problem):
             raise problem
@@ -307,7 +305,7 @@ class Database:
             return self._servers or self._open()
 
     def _open(self) -> Servers:
-        """Get the server's URL from `_host`, which may start the server; connect, or reuse connections still open."""
+        """Connect to the servers at the URL of `_host`, and return them; connections still open are reused."""
         former = self._former
         with self._map_errors():
             urls = redis_urls(self._host.url(), self._timeout)

@@ -44,8 +44,8 @@ class Replica:
     def answer(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Return the result rows of *query* on the replica's graph *key*, or None if the primary must be asked instead.
 
-        The primary must be asked if the query fails, if the replica failed in the last `RETRY_AFTER` seconds, or if it
-        has no graph *key*.
+        The result is None if the query fails, the graph is missing, or the replica failed in the last `RETRY_AFTER`
+        seconds.
         """
         if time.monotonic() < self._retry_at:
             return None
@@ -93,9 +93,8 @@ class GraphStore:
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
         """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each.
 
-        Before its first query, the graph is prepared: its indices and version are checked or created. If the query
-        fails because the graph was deleted or re-embedded meanwhile, the graph is prepared again and the query
-        repeated.
+        The indices of the graph are checked or created first, and again if the query fails because the graph has
+        changed.
         """
         first = query.queries[0] if isinstance(query, Reads) else query
         yield from self.database.connect()  # first: a new connection means that the graph must be prepared again
@@ -123,10 +122,8 @@ class GraphStore:
     def fit(self, key: str, *, write: bool) -> bool:
         """Check or create the indices of the graph *key*, and return whether the graph exists.
 
-        With *write*, a missing graph is created. Otherwise it stays missing, and the result is False.
-
-        Errors: `EmbeddingMismatch` for vectors of another embedding model, `SchemaError` for a graph of another
-        version.
+        With *write*, a missing graph is created. Errors: `EmbeddingMismatch` for vectors of another embedding model,
+        `SchemaError` for a graph of another version.
         """
         dimension, name = self.vectors.length or None, self.vectors.name
         if write and name != schema.ANY_MODEL:
@@ -159,12 +156,12 @@ class GraphStore:
             self._ready[key] = state, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
-        """Prepare the graph *key* again after *query* failed with the error *refused*, so that it can be repeated.
+        """Check or create the indices of the graph *key* again after *query* failed with the error *refused*.
 
-        The error is raised again if repeating cannot help. It can if the graph was deleted, has no ``(:Meta)`` node
-        yet, or got new vectors.
+        Raises *refused* if repeating the query cannot help.
         """
         self._ready.pop(key, None)
+        # It can help if the graph was deleted, has no ``(:Meta)`` node yet, or got new vectors.
         meta = self.database.query(key, schema.READ_META, {}, write=False)
         if meta and VECTOR_SEARCH not in str(refused) and not isinstance(refused, EmbeddingMismatch):
             raise refused

@@ -103,11 +103,7 @@ class ShadowGraph:
 
 @contextmanager
 def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
-    """Context manager that yields a new, empty `ShadowGraph` on the server of the graph *key*.
-
-    At the end, the shadow graph is deleted, unless it has replaced a graph. Shadow graphs of killed processes are
-    deleted too.
-    """
+    """Yield a new, empty `ShadowGraph` (temporary graph) on the server of the graph *key*; delete it at the end."""
     database.command("EXISTS", key, at=key)  # follows the graph if a cluster has moved it to another server
     with _map_errors():
         shared = database.client(key).connection_pool
@@ -139,25 +135,23 @@ def _pool_like(pool: Any, **options: Any) -> Any:
 
 
 def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
-    """Return ``take(key)``, where the function *take* reads the graph *key*; it sees a consistent state of the graph.
+    """Return ``take(key)`` for a consistent state of the graph *key*; the function *take* reads the graph.
 
-    If another client writes to the graph meanwhile, the graph is copied, and *take* is called again with the key of the
-    copy. Copying is only the second choice: it is slower than reading, and needs as much memory as the graph.
+    If another client writes meanwhile, *take* is called again with the key of a copy.
     """
     with shadow_graph(database, key) as copy:
         copy.watch(key)
         result = take(key)
-        if not copy.is_unchanged():
+        if not copy.is_unchanged():  # copying is slower than reading, and needs as much memory as the graph
             copy.copy(key)
             result = take(copy.key)
     return result
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the keys in *graphs* that are shadow graphs (temporary graphs) of killed processes, sorted.
+    """Return the keys in *graphs* of temporary graphs whose process was killed, sorted.
 
-    A shadow graph is named after the connection that created it. It is in use while this connection is among *clients*,
-    the rows of CLIENT LIST.
+    *clients*: the rows of CLIENT LIST; a temporary graph is in use while the connection that made it is listed.
     """
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))

@@ -30,16 +30,16 @@ MOST_SOURCES = 100
 def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
     """Divide node ids into pages, as query parameters: ``(250, 100) -> [{"first": 0, "end": 100}, ...]``, three pages.
 
-    *last* is the largest node id, or None for a graph without nodes, which has no pages. *size* is the number of ids
-    per page; *end* is exclusive.
+    *last* is the largest node id; None means no nodes. *size* is the number of ids per page; *end* is exclusive.
     """
     return [{"first": first, "end": first + size} for first in range(0, 0 if last is None else last + 1, size)]
 
 
 def to_fact(row: Row, score: float | None = None) -> Fact:
-    """Convert a result row with the columns `fact`, `belief`, `objects`, `sources` and `linked` to a `Fact`.
+    """Convert a database row to a `Fact`, with its search *score*.
 
-    *score* is the fact's search score. The row may also have the columns `doubt` and `absent`, from `retrieval.clocks`.
+    The row has the columns `fact`, `belief` (its period), `objects`, `sources` and `linked` (contradicting facts), and
+    optionally `doubt` and `absent`.
     """
     fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
     valid_at, precision = belief["valid_at"], belief["precision"]
@@ -101,10 +101,8 @@ def as_known(row: Row, at: int) -> Row:
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
     """Return the ids of the facts that contradict a fact, by relation: ``{"supersedes": ("f2",), ...}``.
 
-    The relations are "supersedes", "superseded_by" and "disputed_by". *belief* is a result map with the period in which
-    the fact holds; *linked* are the rows of the contradicting facts. Facts dispute each other while a review of them is
-    pending, or if their periods overlap although they cannot both be true. Otherwise the fact with the later period
-    supersedes the other.
+    The others are "superseded_by" and "disputed_by" (the periods overlap, or a review is pending). *belief* has the
+    fact's period; *linked* are the rows of the contradicting facts.
     """
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
     own = _known_period(belief)

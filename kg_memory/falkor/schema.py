@@ -144,8 +144,7 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
 def check(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
     """Return whether the graph *key* exists; if it does, wait until its indices can be used.
 
-    Vector indices are created if they are missing and *dimension*, the length of the vectors, is not None. Errors: as
-    `ensure`.
+    *dimension*: the length of vectors, to create missing vector indices; None if unknown. Errors: as `ensure`.
     """
     rows = database.query(key, READ_META, {}, write=False)
     if not rows:
@@ -193,10 +192,9 @@ def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
 
 
 def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, schema: Schema = MEMORY) -> None:
-    """Raise `EmbeddingMismatch` if a graph contains vectors of another embedding model than *model*.
+    """Raise `EmbeddingMismatch` if a graph has vectors of another model or length, or is being re-embedded.
 
-    *meta* are the properties of the graph's Meta node. It also raises if the vectors have another length than
-    *dimension* (None skips this check), or if the graph is being re-embedded.
+    *meta*: the properties of the graph's Meta node. *dimension*: the expected length; None allows any.
     """
     if meta["dimension"] is None:
         return  # the graph has no vectors yet

@@ -61,11 +61,10 @@ _POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socke
 
 
 def redis_urls(url: str, timeout: float | None = None) -> list[str]:
-    """Validate *url*, and return the redis-py URL of each host in it: ``falkor://a:6379,b:6379`` gives two.
+    """Validate *url*, and return one redis-py URL for each host: ``falkor://a:6379,b:6379`` gives two.
 
-    *timeout* limits the wait for an answer, in seconds; None leaves it unlimited.
-
-    Errors: `SettingsError` for an invalid URL or option.
+    *timeout* is the longest wait for an answer in seconds; None means no limit. Errors: `SettingsError` for an invalid
+    URL or option.
     """
     shown = hide_password(url) if isinstance(url, str) else url
     if not (isinstance(url, str) and url.startswith(SCHEMES)):
@@ -151,7 +150,7 @@ class RedisServer:
     def call(self, words: Sequence[str | int], *, asking: bool = False, replicas: int = 0, **options: Any) -> Call:
         """Return the `Call` (sync or async) that sends the Redis command *words* and returns the reply.
 
-        With *replicas*, it ends once that many replicas have stored the write. *asking* sends ASKING first, for a graph
+        *replicas* is how many replicas must store the write before it ends. *asking* sends ASKING first, for a graph
         that is being moved to this server. *options* are passed to `Call`.
         """
         commands: list[Sequence[str | int]] = [words]
@@ -260,10 +259,8 @@ class _LoopClient:
 
 
 async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
-    """Yield an async redis-py client for the running event loop, and close its sockets at the end.
-
-    This is a generator because an event loop finalises its generators when it ends. So the sockets are closed in time.
-    """
+    """Yield an async redis-py client for the running event loop, and close its sockets at the end."""
+    # A generator, because an event loop finalises its generators when it ends.
     pool = redis.asyncio.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
     try:
         yield redis.asyncio.Redis(connection_pool=pool)

@@ -112,12 +112,10 @@ def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
 
 
 def settle_reply(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the actual command from *replies*, all replies of a pipeline.
+    """Return the reply to the actual command from *replies*, all replies of a pipeline; raise it if it is an error.
 
-    With *replicas*, the last reply is the number of replicas that have stored the write (Redis command WAIT), and the
-    reply before it is returned.
-
-    Errors: the error among the replies; `DatabaseUnavailable` if fewer than *replicas* have stored the write.
+    With *replicas*, the last reply is the number of replicas that stored the write (Redis command WAIT). Raises
+    `DatabaseUnavailable` if it is below *replicas*.
     """
     reply = replies[-2 if replicas else -1]
     if isinstance(reply, Exception):
@@ -141,9 +139,7 @@ _INTEGER, _NUMBER = 3, 5
 
 
 def decode_rows(answer: Sequence[Any]) -> list[Row]:
-    """Convert *answer*, a query's reply in FalkorDB's compact form, to a list of rows: ``[{"id": "f1"}, ...]``.
-
-    This is much faster than falkordb-py.
+    """Convert a query's reply in FalkorDB's compact form to a list of rows: ``[{"id": "f1"}, ...]``.
 
     Errors: the error that ended the query; `TypeError` for a column that contains a node, relation or path.
     """
@@ -154,7 +150,7 @@ def decode_rows(answer: Sequence[Any]) -> list[Row]:
         return []
     names = [name for _, name in answer[0]]
     try:
-        return [_decode_map(names, cells) for cells in answer[1]]
+        return [_decode_map(names, cells) for cells in answer[1]]  # much faster than falkordb-py
     except KeyError as type_:
         raise TypeError(f"a column has the unsupported type {type_}; return properties, not nodes") from None
 
@@ -253,8 +249,7 @@ _MISSING = object()
 class PipelinedReads:
     """Runs a batch of read queries in parallel over several connections of a pool.
 
-    *connections* is the size of the pool. If too few connections are free, a batch uses a single one, so that batches
-    never wait for each other.
+    *connections* is the size of the pool. If too few connections are free, a batch runs over one.
     """
 
     def __init__(self, connections: int) -> None:
@@ -300,10 +295,9 @@ class PipelinedReads:
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Run all *lanes*, and return the answers to their queries in the original order.
+    """Run the queries of all *lanes*, and return the answers in the original order of the queries.
 
-    A lane is a list of queries that is sent over one connection. The text of a lane is built while the server already
-    runs the lanes before.
+    A lane is a list of queries that is sent over one connection.
     """
     connections: list[Any] = []
     answers: list[list[Any]] = []
@@ -312,7 +306,7 @@ def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]
             connection: Any = pool.get_connection()
             connections.append(connection)
             commands = [query_command(key, cypher, params) for cypher, params in lane]
-            connection.send_packed_command(connection.pack_commands(commands))
+            connection.send_packed_command(connection.pack_commands(commands))  # runs while the next is built
         for connection, lane in zip(connections, lanes, strict=True):
             answers.append([_read_answer(connection) for _ in lane])
         return _interleave(answers)

@@ -38,10 +38,9 @@ _BEGINS = re.compile(
 
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 6 of ingestion: return the facts of the episode in *draft* with their start and end dates.
+    """Step 6 of ingestion: return ``{"facts": ...}``, the facts of *draft* with their start and end dates.
 
-    The dates are those that the model gave. If it gave none, they are dates in the words that state the fact. Facts
-    declared by an application have their dates already.
+    The dates come from the model or else from the text. The result is empty for facts that an application declared.
     """
     yield from ()  # steps are generators, also this one, which has no I/O
     if draft.episode.is_declared:
@@ -50,9 +49,9 @@ def date(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:
-    """Return the *facts* that *episode* states with their start (`valid_at`) and end (`invalid_at`) set.
+    """Return *facts* with their start (`valid_at`), end (`invalid_at`), and how exact both are, such as "month".
 
-    How exact each date is, such as "month", is set too.
+    *episode* is the message that states them.
     """
     if not facts:
         return ()
@@ -85,7 +84,7 @@ def _begin_when_stated(fact: StatedFact) -> StatedFact:
 
 
 def _with_kind(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the kind "former" if it is a state that is over, by its predicate in the past: LIVED_IN."""
+    """Return *fact* with the kind "former" if it is a past state: its predicate is in the past, such as LIVED_IN."""
     is_over = fact.kind == "state" and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence)
     return replace(fact, kind="former") if is_over else fact
 
@@ -95,8 +94,8 @@ def _date_fact(
 ) -> StatedFact:
     """Return *fact* with its start and end dates, each as exact as the words of the text: "in May" gives a month.
 
-    *words* is the quote that states the fact. *within* are the dates in this quote, or empty if another fact has the
-    same quote. *everywhere* are all dates in the text. *reference* is the local time of the message.
+    *words* is the quote that states the fact, *within* has its dates, *everywhere* all dates. *reference* is the local
+    time.
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
@@ -110,10 +109,8 @@ def _date_fact(
 def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
     """Return *fact* with its start date from the period *start* and its end date from the period *end*.
 
-    Each period says when the fact began or ended, such as "in May"; ``None`` means unknown. A state that is over (kind
-    "former") gets an end even without *end*. It is the end of *start* ("I had a car in May"), but not after the time of
-    the message. It is the time of the message if the state *went_on* after its start ("I had a car since 2019") or
-    *start* is vague ("about 2019"). An end that is not after the start is dropped.
+    None means unknown. A past state (kind "former") without *end* ends with *start* or, if it *went_on* ("since 2019"),
+    at the time of the message.
     """
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)
@@ -157,10 +154,9 @@ def _without_invented_dates(
 
 
 def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
-    """Return whether the model took *period* from the time of the message (*reference*), and not from its text.
+    """Return whether the model took *period* from the time of the message (*reference*), not from the text *content*.
 
-    True if *period* is just that time or day, and *content* (the text) does not name it. *everywhere* are the dates
-    found in the text.
+    *everywhere* are the dates found in the text.
     """
     if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
         return False
@@ -179,10 +175,9 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 
 
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
-    """Return the start and the end of *fact*, derived from *named*, the only date in the quote *words* that states it.
+    """Return (start, end) of *fact*, read from *named*, the only date in the quote *words*; None is unknown.
 
-    An event or a plan starts on that date. A state starts there only by words such as "since 2019" or "moved in May",
-    and ends there only by words such as "until May". An unknown start or end is ``None``.
+    "Moved in May" gives a start, "until May" an end. An event or a plan starts on the date.
     """
     if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
@@ -197,8 +192,7 @@ def _find_precision(
 ) -> Interval | None:
     """Return *time*, a date from the model, only as exact as the text: for "in May", 1 May becomes May.
 
-    *within* are the dates in the words that state the fact, and are tried first. *everywhere* are all dates in the
-    text.
+    *within* are the dates in the quote that states the fact, *everywhere* all dates in the text.
     """
     if time is None or time.start is None or time.precision == "by":
         return time
@@ -217,9 +211,9 @@ def _find_precision(
 
 
 def _is_vaguely(time: Interval, named: Interval) -> bool:
-    """Return whether *time* lies in *named*, a period read from vague words: 3 May 2019 lies in "about 2019".
+    """Return whether the date *time* lies in the vague period *named*: 3 May 2019 lies in "about 2019".
 
-    *named* may have an open end. An exact time of day never counts.
+    An exact time of day never counts.
     """
     if time.precision == "instant":
         return False

@@ -69,10 +69,9 @@ class DeclaredFact:
 
 
 def validate_fact(row: Row) -> DeclaredFact:
-    """Validate *row*, a dict with the fields of `DeclaredFact`, and return the fact, with normalised texts.
+    """Convert *row*, such as ``{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}``, to a `DeclaredFact`.
 
-    The `object` (or `objects`) in *row* is a name, a list of names or ``None``. A missing sentence is made from the
-    triple.
+    Texts are normalised, and a missing sentence is made from the triple.
 
     Raises: `InputError` for a missing or invalid field.
     """
@@ -164,10 +163,9 @@ def _validate_predicate(value: object) -> str:
 
 
 def _validate_premises(value: object) -> tuple[str, ...]:
-    """Return *value*, the ids of facts on which a declared fact depends, as a tuple without duplicates.
+    """Return *value* (None, a fact id or a list of fact ids) as a tuple of distinct ids.
 
-    *value* is ``None``, an id, or a list of ids. Whether the facts exist is not checked: they may have been deleted
-    since.
+    The facts, on which a declared fact depends, need not exist.
 
     Raises: `InputError` for any other value, or more than `MOST_PREMISES` ids.
     """
@@ -198,11 +196,11 @@ def _check_order(fact: DeclaredFact) -> None:
 
 
 def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
-    """Return the JSON content of an episode that declares *facts*.
+    """Return *facts* as JSON, to store them as the content of an episode (stored message).
 
-    *record* is the JSON value from which the facts were made, or ``None``; it is stored with them.
+    *record*: a JSON value from which the facts were made, stored with them; None if there is none.
 
-    Raises: `InputError` for a *record* that is not JSON.
+    Raises: `InputError` if *record* is not JSON.
     """
     rows = [fact.row() for fact in facts]
     content = rows[0] if record is None and len(rows) == 1 else {"facts": rows}
@@ -227,7 +225,7 @@ def complete_content(content: str) -> str:
 
 
 def parse_content(content: str) -> tuple[DeclaredFact, ...]:
-    """Parse *content*, the JSON of an episode of declared facts, and return the facts.
+    """Return the facts in *content*, JSON that `to_content` wrote.
 
     Raises: `InputError` for other content, an invalid fact, or more than `MOST_IN_EPISODE` facts.
     """
@@ -242,10 +240,9 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 
 
 def list_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[EntityMention, ...]:
-    """Return the subjects and objects of declared *facts* as entities, one for each different name.
+    """Return the subjects and objects of *facts* as entities, one for each distinct name.
 
-    Any name is accepted, even a pronoun. If a name has several types, the first counts; an unknown or missing type
-    becomes the default entity type.
+    The first type given for a name counts; an unknown or missing type becomes the default type of *settings*.
     """
     types = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     named: dict[str, tuple[str, str | None]] = {}

@@ -52,16 +52,16 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` facts with stored ones; `Draft.later` gets the others."""
+    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` new facts with stored facts; put the rest in ``later``."""
     facts = (*draft.facts, *draft.later)
     compared = yield from compare_facts(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
 
 
 def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Compare the new facts in *draft* with stored facts; return the fields of the draft to update.
+    """Compare the new facts in *draft* with stored facts; return the changed fields of *draft*.
 
-    In `facts`, duplicates of stored facts are marked. `comparisons` has a verdict on each pair, such as "supersedes".
+    ``facts`` marks duplicates of stored facts; ``comparisons`` has the verdict on each pair, such as "supersedes".
     """
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
@@ -84,11 +84,10 @@ def _mark_duplicates(
     comparisons: Iterable[Comparison],
     settings: Settings,
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with `same_as` set to the id of the stored fact that each one repeats, if any.
+    """Return *facts* with `same_as` set to the id of the stored fact that a new fact repeats, or None.
 
-    A confident verdict "duplicate" in *comparisons*, pairs of a new and a stored fact, sets `same_as`. `restated` is
-    set if the wording of the new fact replaces the stored one, see `_is_better`. *candidates* has, for each of *facts*,
-    the stored facts to compare by id: ``{"f1": fact}``.
+    *comparisons*: pairs of a new and a stored fact, with a verdict such as "duplicate". *candidates*: the stored facts
+    to compare with each new fact, by id. `restated` is set if the new wording is better, see `_is_better`.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
@@ -107,10 +106,10 @@ def _mark_duplicates(
 
 
 def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
-    """Yield, for each fact of the episode, the facts to compare it with: ``{fact id: fact}``.
+    """Yield the facts to compare with each new fact in *draft*, by id: ``{"f1": fact}``.
 
-    These are stored facts in *found*, and earlier facts of the episode with the same single-valued predicate. Stored
-    facts about another entity of the subject's name are left out, as they confuse models.
+    For each new fact: its stored facts in *found*, without facts about a namesake of the subject, and earlier new facts
+    with the same subject and predicate, if the predicate has one value at a time.
     """
     for new, (fact, own) in enumerate(zip(draft.facts, found, strict=True)):
         subject, ends = draft.entities[fact.subject], (fact.subject_id, *fact.object_ids)
@@ -128,7 +127,7 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the id of the stored fact in *candidates* with the words of *fact*, or else its triple, or ``None``."""
+    """Return the id of the stored fact in *candidates* with the sentence, or else the triple, of *fact*; else None."""
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
@@ -137,16 +136,16 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
 
 
 def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
-    """Yield pairs (index of a new fact, stored fact) that the model must compare; *candidates* are by new fact."""
+    """Yield ``(index in facts, stored fact)`` for each pair of *facts* and *candidates* that the model must compare."""
     for new, (fact, own) in enumerate(zip(facts, candidates, strict=True)):
         open_ones = _open_candidates(fact, own, draft)
         yield from ((new, one) for one in sorted(open_ones, key=attrgetter("stated_at", "sentence", "id")))
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the stored facts in *candidates* (a dict by id) that the model must compare with the new *fact*.
+    """Return the stored facts in *candidates* that the model must compare with *fact*.
 
-    If *fact* repeats a stored one: this one only if the dates differ, and the others only if *fact* was stated earlier.
+    All, if *fact* is new. If it repeats a stored fact: that one if the dates differ, and the rest if *fact* came first.
     """
     if fact.same_as is None:
         return list(candidates.values())
@@ -158,22 +157,22 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
 
 
 def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
-    """Return whether *fact* was stated before *candidate*, a stored fact that says the same.
+    """Return whether *fact* was stated before *candidate*, a stored fact with the same meaning.
 
-    A fact with an end only ("no longer") counts as later than a fact with a start.
+    A fact with only an end ("no longer") counts as later than a fact with a start.
     """
     own = (fact.only_ends, fact.stated_at, draft.episode.created_at, draft.episode.id)
     return own < (candidate.only_ends, candidate.stated_at, candidate.arrived_at, candidate.stated_by)
 
 
 def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether the wording of *fact* replaces that of *candidate*, the stored fact that it repeats.
+    """Return whether the wording of *fact* should replace that of *candidate*, the stored fact that it repeats.
 
-    It does if it has more distinct words, or as many and was stated first. ``False`` without a candidate. A quote after
-    a colon, which the offline reader adds, does not count.
+    True if it has more distinct words, or as many and was stated first. False if *candidate* is None.
     """
     if candidate is None:
         return False
+    # The offline reader adds a quote after a colon.
     own, stored = (len(set(terms(each.sentence.partition(": ")[0]))) for each in (fact, candidate))
     is_tie = own == stored or fact.only_ends != candidate.only_ends
     return is_first(fact, candidate, draft) if is_tie else own > stored
@@ -193,9 +192,9 @@ def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 
 def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> Flow[Judged]:
-    """Ask the model how the facts in each pair relate; return its verdicts by `_pair_key`, ``None`` for unrelated ones.
+    """Ask the model how the facts in *pairs* relate; return verdicts by `_pair_key`, None for unrelated facts.
 
-    *pairs* are pairs (index in *facts*, stored fact). Pairs with a verdict in `draft.judged` are not asked about again.
+    *pairs*: ``(index in facts, stored fact)``. Verdicts in `draft.judged` are reused.
     """
     judged = dict(draft.judged)
     keys: dict[int, list[str]] = {}
@@ -223,14 +222,14 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
 
 
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
-    """Return the key under which the verdict on two facts is cached; *at* is the message's time in microseconds."""
+    """Return a hash of two facts, the cache key of the verdict on them; *at*: time of the message in microseconds."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
     pair = [(*ends_of(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    """Return *candidate* as JSON, to compare with *fact*; *names* by entity id replace names that are outdated."""
+    """Return *candidate* as JSON to compare with *fact*; *names*, by entity id, replace outdated names."""
     rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
@@ -243,9 +242,9 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
 def _show(
     fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single: object, quote: str | None = None
 ) -> JSON:
-    """Return *fact* as JSON for the prompt, without false and empty fields; *names* are its subject and objects.
+    """Return *fact* as JSON for a prompt: ``{"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], ...}``.
 
-    *kind* is "event" or similar. *single*: the predicate has one value at a time. *quote*: the words that state it.
+    *names*: subject and objects. *kind*: such as "event". *single*: one value at a time. *quote*: the source's words.
     """
     subject, *objects = names
     shown = {
@@ -269,11 +268,11 @@ def _show(
 def find_related(
     facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False
 ) -> Flow[tuple[list[Candidates], Grounds]]:
-    """Return the stored facts to compare each new fact with, and the data on which this choice is based.
+    """Return the stored facts to compare with each of *facts*, and the data on which this choice is based.
 
-    The first result has one dict for each of *facts*: ``{fact id: stored fact}``. Stored facts are chosen by shared
-    entities and predicates, or by similar meaning. *declared* facts, which come from an application, are compared with
-    fewer facts. With the second result, the step `save` notices if another writer changes this data.
+    The first result has a dict ``{fact id: stored fact}`` for each of *facts*. *declared*: the facts come from an
+    application, and are compared with fewer facts. The second result shows later whether another writer changed the
+    data.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
@@ -307,7 +306,7 @@ def find_related(
 
 
 def _to_candidate(row: Row) -> CandidateFact:
-    """Return the stored fact in *row*, a row of the query `RELATED_FACTS`, with the dates of its first statement."""
+    """Convert *row* of the query `RELATED_FACTS` to a stored fact, with the dates of its first statement."""
     history = row["history"]
     first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
     times: JSON = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
@@ -320,9 +319,9 @@ def _to_candidate(row: Row) -> CandidateFact:
 def _search_rows(
     facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
 ) -> list[JSON]:
-    """Return the parameters of the query for similar stored facts (`RELATED_FACTS`), one row for each of *facts*.
+    """Return query parameters to search for stored facts similar to *facts*, one dict for each of *facts*.
 
-    *vectors* are the embeddings of their sentences. *declared* facts are compared only with facts about their subjects.
+    *vectors*: the embeddings of the sentences. *declared*: search only for facts about the same subject.
     """
     rows: list[JSON] = []
     many = settings.candidates // 2 + 1
@@ -352,7 +351,7 @@ def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]
 
 
 def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
-    """Yield (index of the new fact, stored fact, verdict) for each pair with a verdict, the most confident first."""
+    """Yield ``(index of new fact, stored fact, verdict)`` of *comparisons* with a verdict, most confident first."""
     judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
     yield from sorted(judged, key=lambda row: -row[2].confidence)
 
@@ -364,10 +363,9 @@ def farthest(settings: Settings) -> float:
 
 
 def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
-    """Return whether the stored fact *candidate* is worth comparing with *fact*, as it may repeat or contradict it.
+    """Return whether the stored fact *candidate* may repeat or contradict *fact*, so that both should be compared.
 
-    True for facts between the same entities, with predicates of the same family, or about the same subject if they may
-    contradict each other. For other facts, the similarity of their sentences decides.
+    Entities and predicates decide; if they leave it open, the similarity of the sentences does.
     """
     ends = {fact.subject_id, *fact.object_ids}
     others = {candidate.subject_id, *candidate.object_ids}
@@ -386,7 +384,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether *fact* and *candidate* can conflict, by their predicates; *is_same*: the predicates are equal."""
+    """Return whether *fact* and *candidate* can conflict, by their predicates; *is_same*: these are equal."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

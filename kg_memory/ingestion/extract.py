@@ -50,11 +50,10 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 2 of ingestion: ask the model for the entities that the episode in *draft* mentions, and return them.
+    """Step 2 of ingestion: ask the model for the entities in a message, and return the new fields of *draft*.
 
-    The same prompt asks for the facts, except with the plan ``thorough``. Each piece of a long text gets a prompt of
-    its own. If the episode is to be skipped, only the speaker is returned, or nothing if the text looks like a prompt
-    injection. Facts that an application declared need no model.
+    The same prompt asks for the facts, except with the plan "thorough". For a message that is skipped, the only entity
+    is its speaker.
     """
     skipped = yield from why_skipped(draft, settings)
     if skipped is not None:
@@ -72,12 +71,10 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _read(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask the model for the entities of the episode, and return the fields of `Draft` that `extract` sets.
+    """Ask the model for the entities and facts of a message, and return the new fields of *draft*.
 
-    The same prompt asks for the facts. With the plan ``thorough``, it asks for entities only, if the budget allows.
-    Pieces of the text that the model refuses to read are left out.
-
-    Raises: `ModelRefusal` if the model refuses all pieces.
+    With the plan "thorough", it is asked for entities only, if the budget allows. Errors: `ModelRefusal` if the model
+    refuses the whole text.
     """
     if settings.plan == "thorough":
         try:
@@ -103,10 +100,10 @@ def _update(
     losses: Iterable[Loss],
     settings: Settings,
 ) -> Update:
-    """Return the fields of `Draft` that `extract` sets: the mentioned entities, and what was left out.
+    """Return the new fields of *draft*: the entities of the message, and what was left out.
 
-    Entities come from the speaker, from the model's *answers*, and from *ends*, the subjects and objects of facts.
-    *losses* are entities, facts and pieces of text that have been left out so far.
+    *answers*: the model's answers. *ends*: more entities: the subjects and objects of facts. *losses*: what has been
+    left out so far.
     """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
     mentions, lost = merge_mentions(speaker_of(draft, settings), chain(listed, ends), draft, settings)
@@ -117,11 +114,9 @@ def _update(
 def _ask_pieces(
     draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
 ) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
-    """Ask the model about each piece of the text in parallel, by calling *ask_piece* for each.
+    """Call *ask_piece* for each part of the text in parallel; return the answers, the answered and the refused parts.
 
-    Return the answers, the pieces that were answered, and a `Loss` for each piece that the model refused to read.
-
-    Raises: `ModelRefusal` if the model refuses all pieces.
+    Errors: `ModelRefusal` if the model refuses all parts.
     """
 
     def ask_unless_declined(piece: Piece) -> Flow[Read | ModelRefusal]:
@@ -170,7 +165,7 @@ def list_surplus(
 
 
 def speaker_of(draft: Draft, settings: Settings) -> tuple[EntityMention, ...]:
-    """Return a tuple with the speaker of the episode as its only entity; empty if the speaker field is no name."""
+    """Return a tuple with the speaker of the message as an entity; empty if the message has no name of a speaker."""
     name = name_of_speaker(draft.episode.speaker)
     return (EntityMention(name, entity_type(PERSON, settings)),) if name else ()
 
@@ -178,10 +173,10 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[EntityMention, ...]:
 def merge_mentions(
     mentions: Sequence[EntityMention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
-    """Add the entities that the model *extracted* to *mentions*; return all mentions, and the entities left out.
+    """Add the entities that the model *extracted* to *mentions*; return all entities, and the texts left out.
 
-    Entities of the same name become one. Pronouns and other texts that are not names are left out. Bare nouns get their
-    owner's name: "pendant" becomes "Ann's pendant".
+    Entities with the same name become one. Texts that are not names, such as pronouns, are left out. An owner's name is
+    added: "pendant" becomes "Ann's pendant".
     """
     joined = {canonical_name(mention.called): mention for mention in mentions}
     losses: dict[str, Loss] = {}
@@ -212,8 +207,7 @@ def entity_type(name: str, settings: Settings) -> str:
 def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 3 of ingestion: ask the model which entities it missed or invented, and return the corrected entities.
 
-    The question is repeated up to `settings.reflections` times, or until nothing changes. It is not asked if step 2
-    asked for entities and facts in one prompt.
+    It is asked up to `settings.reflections` times, until nothing changes; not at all if *draft* has facts already.
     """
     if draft.stated is not None:
         return {}
@@ -232,10 +226,10 @@ def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
 def _apply(
     answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
-    """Return the entities of *draft* with the model's corrections applied, and the entities that were removed.
+    """Return the entities of *draft* after corrections by the model, and the entities that were removed.
 
-    *answers* has one correction for each piece of the text. An entity is removed if all of them call it unsupported;
-    entities with a name in *speaker*, the speaker's names, are never removed.
+    *answers*: the corrections for each part of the text; an entity is removed if all call it unsupported. *speaker*:
+    names that are never removed.
     """
     # A name is unsupported only if no piece supports it.
     unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))

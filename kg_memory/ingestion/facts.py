@@ -58,9 +58,10 @@ _REPLACES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The properties of a predicate: its canonical name, whether a subject has one value at a time, and its family.
+    """The canonical name of a predicate, such as LIVES_IN, and its properties.
 
-    Facts of one family may contradict each other. `declared`: a person or the settings set `single_valued`.
+    `single_valued`: a subject has one value at a time. `family`: predicates whose facts may contradict each other.
+    `declared`: a person or the settings set `single_valued`.
     """
 
     name: str
@@ -82,10 +83,7 @@ Check = Callable[[StatedFact, FactReading], StatedFact | None]
 
 
 def facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 5 of ingestion: return the facts that the text states, the new predicates, and the facts left out.
-
-    The model is asked only if the step `extract` did not ask for the facts already.
-    """
+    """Return the facts that a text states, the new predicates, and what was left out: step 5 of ingestion."""
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
         return {"facts": declared, "predicates": learned}
@@ -101,7 +99,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[FactReading], list[Loss]]]:
-    """Ask the model for the facts in each piece of the text; return the usable facts, and the facts left out."""
+    """Ask the model for the facts in each part of the text; return (usable facts, facts left out with reasons)."""
     if not draft.entities:
         return [], []
     answers = yield from every(ask_facts(draft, piece, settings) for piece in draft.pieces)
@@ -117,7 +115,7 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[FactReadin
 
 
 def locate_readings(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
-    """Return the facts that the step `extract` found, with entity indexes in place of names; and the facts left out."""
+    """Return (usable facts, facts left out with reasons) from the facts that the step `extract` found by name."""
     places = places_of(draft.entities)
     readings = [
         FactReading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
@@ -128,10 +126,9 @@ def locate_readings(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
 def state_facts(
     draft: Draft, readings: Iterable[FactReading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
-    """Convert *readings*, facts as the model extracted them, to facts to store; return these, and the facts left out.
+    """Convert *readings*, facts as the model extracted them, to (facts to store, facts left out with reasons).
 
-    *meanings* has the canonical predicates by name; equal facts are merged. A fact is left out if the text does not
-    support it, or if `settings.strict_fact_types` is set and its predicate is not declared.
+    *meanings*: the canonical predicate of each name.
     """
     losses: list[Loss] = []
     facts: dict[str, StatedFact] = {}
@@ -160,9 +157,9 @@ def state_facts(
 
 
 def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the canonical name and properties of the predicate of *fact*, from *meanings* by predicate name.
+    """Return the canonical predicate of *fact*; *meanings* maps predicate names to canonical predicates.
 
-    A plan, such as "will move to Oslo", keeps its own predicate: LIVES_IN would state that it has already happened.
+    A plan ("will move to Oslo") keeps its own: LIVES_IN would say that it has happened.
     """
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
@@ -172,7 +169,7 @@ def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning
 
 
 def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]) -> Iterator[FactReading]:
-    """Yield *readings*; an event that begins a state ("moved to Oslo") becomes that state, unless both are stated."""
+    """Yield *readings*; "moved to Oslo" (an event) becomes "lives in Oslo" (a state), unless the text states both."""
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
@@ -182,7 +179,7 @@ def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]
 
 
 def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
-    """Return the index of the entity that each name in the text means: ``{"ann": 0}``. The names are canonical."""
+    """Return the index in *entities* of each name that the text uses for an entity: ``{"ann": 0, "annie": 0}``."""
     places: dict[str, int] = {}
     for place, entity in enumerate(entities):
         for name in entity.called:
@@ -191,14 +188,14 @@ def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact *named* with entity indexes (from *places*, by name) instead of names; -1 for an unknown name."""
+    """Return the fact *named* with each entity name replaced by its index in *places*; -1 for an unknown name."""
     subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
 def _select_facts(readings: Iterable[FactReading], count: int) -> tuple[list[FactReading], list[Loss]]:
-    """Return the usable facts in *readings*, and what was left out; *count* is the number of entities in the text."""
+    """Return (usable facts, facts left out with reasons); facts refer to the *count* entities of the text by index."""
     selected: list[FactReading] = []
     losses: list[Loss] = []
     for reading in readings:
@@ -227,7 +224,7 @@ def _objects(fact: ExtractedFact, count: int) -> list[int]:
 
 
 def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning) -> StatedFact:
-    """Convert *reading*, a fact that the model found in *piece* of the text, to a `StatedFact` without dates."""
+    """Convert *reading*, a fact that the model extracted from *piece* (a part of the text), to a fact without dates."""
     return state_fact(
         draft,
         reading.subject,
@@ -249,7 +246,7 @@ def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning)
 def state_fact(
     draft: Draft, subject: int, objects: Sequence[int], meaning: Meaning, sentence: str, **fields: Any
 ) -> StatedFact:
-    """Return a new fact without dates; *subject* and *objects* are indexes in `draft.entities`, *fields* go into it."""
+    """Build a fact without dates; *subject* and *objects*: indexes in `draft.entities`; *fields*: its other fields."""
     words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
     ends = [draft.entities[place] for place in objects]
     keys = [entity.key for entity in ends]
@@ -273,7 +270,7 @@ def state_fact(
 
 
 def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedFact, ...], tuple[NewPredicate, ...]]]:
-    """Return the facts that an application declared, with dates, and the predicates learned; no model is asked."""
+    """Return the facts that an application declared as JSON, with dates, and the new predicates."""
     declared = parse_content(draft.episode.content)
     sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
     meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
@@ -281,7 +278,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Yield *declared*, triples that an application states, as facts with dates; *meanings* is by predicate name."""
+    """Convert facts that an application declared to facts with dates; *meanings*: canonical predicates by name."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     places = places_of(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -326,10 +323,9 @@ def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
 def find_meanings(
     predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
-    """Return the canonical name and properties of each predicate, by name, and the predicates learned from the model.
+    """Return (canonical predicates by name, predicates newly learned from the model) for all *predicates*.
 
-    *predicates* maps names to example sentences. The model is asked only about unknown predicates. *changed_at* is when
-    a predicate was last learned or corrected, in microseconds; database rows cached before that are read again.
+    *predicates*: example sentences by name. *changed_at*: cached rows from before this time (microseconds) are reread.
     """
     if not predicates:
         return {}, ()
@@ -352,7 +348,7 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask the model for the canonical names of the predicates *missing* (name -> example); return them by name."""
+    """Ask the model for the canonical predicate of each name in *missing* (name -> example sentence)."""
     if not missing:
         return {}
     types = (predicate_name(declared.name) for declared in settings.fact_types)
@@ -364,7 +360,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return stored predicates by name, *names* at least; rows cached before *changed_at* (microseconds) are reread."""
+    """Return stored predicates by name, at least *names*; a cache older than *changed_at* (microseconds) is reread."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from fetch(queries.PREDICATES, names=sorted(names)))]
@@ -372,7 +368,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 
 
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
-    """Return the properties of the predicate *name*: from its *stored* row, the settings or built-in rules, or None."""
+    """Return the canonical predicate of *name* from its *stored* row, the settings or the rules; None if unknown."""
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]
         return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)
@@ -393,7 +389,7 @@ def _meaning(canonical: str, single_valued: bool | None, *, declared: bool = Fal
 
 
 def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
-    """Return the predicate to store for the model's *answer*; settings and built-in rules overrule the answer."""
+    """Return the predicate to store for the model's *answer*; settings and built-in rules override the answer."""
     name = predicate_name(answer.canonical)
     meaning = _look_up(name, None, settings) or Meaning(name, answer.one_at_a_time)
     single_valued = meaning.single_valued if meaning.single_valued is not None else answer.one_at_a_time

@@ -36,11 +36,10 @@ _ZEPH = re.compile(
 
 
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason why the episode is skipped, or ``None`` if the model must read it.
+    """Return why the model must not read the episode (stored message or text), or None if it must read it.
 
-    Reasons: it only repeats a context (text that this memory itself put into a prompt), it looks like a prompt
-    injection, or it is a message (not a text or record) that is a greeting or differs little from the messages before
-    it.
+    Reasons: the episode repeats a context (text that this memory put into a prompt), looks like a prompt injection, is
+    a greeting, or differs little from earlier messages.
     """
     episode = draft.episode
     if not draft.pieces:
@@ -58,10 +57,9 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
-    """Return whether the episode looks like a prompt injection, so that the model must not read it.
+    """Return whether the episode (stored message) looks like a prompt injection, so that the model must not read it.
 
-    It does if it has flags. An episode with flags is read anyway if its source is in `settings.trusted_sources` (or
-    these contain "*"), or if `settings.read_all` is set.
+    An episode with flags does, unless `settings.trusted_sources` has its source or "*", or `settings.read_all` is set.
     """
     if settings.read_all or not episode.flags:
         return False
@@ -69,10 +67,9 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason to skip a message that means nearly the same as the messages before it, else ``None``.
+    """Return the reason to skip a message that means nearly the same as the messages before it, else None.
 
-    It is always ``None`` if `settings.surprise_threshold` is 0. After `settings.max_skip_turns` skipped messages in a
-    row, the next message is read.
+    None also after `settings.max_skip_turns` skipped messages in a row, or if `settings.surprise_threshold` is 0.
     """
     if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None
@@ -106,9 +103,9 @@ def surprise(own: Vector, before: Sequence[Vector]) -> float:
 
 
 def _turns_before(draft: Draft) -> list[str]:
-    """Return the contents of the messages since the speaker's own previous message, latest first.
+    """Return the texts of the messages since the speaker's previous message, latest first.
 
-    If the episode has no speaker name, return only the last message.
+    Without a speaker name, return only the last message.
     """
     speaker = draft.episode.speaker_name
     if speaker is None:
@@ -118,10 +115,9 @@ def _turns_before(draft: Draft) -> list[str]:
 
 
 def without_contexts(content: str) -> str:
-    """Return *content* with each context replaced by as many spaces, so that offsets stay valid.
+    """Return *content* with each context (text that this memory put into a prompt) replaced by spaces.
 
-    A context is text that this memory itself put into a prompt. It is recognised by its exact begin and end marks, or
-    by the layout of the prompt template ``zeph``.
+    The length stays the same. Contexts are found by their marks, or by the layout of the prompt template ``zeph``.
     """
     for mark in SUPPLIED:
         content = _without(content, mark)
@@ -129,7 +125,7 @@ def without_contexts(content: str) -> str:
 
 
 def _without(content: str, mark: Marker) -> str:
-    """Return *content* with each context between the begin and end marks of *mark* replaced by as many spaces."""
+    """Return *content* with each text between the marks of *mark*, and these marks, replaced by as many spaces."""
     parts: list[str] = []
     place = 0
     while (start := content.find(mark.begin, place)) >= 0:

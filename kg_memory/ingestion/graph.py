@@ -55,10 +55,9 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, IngestionC
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = False) -> Pipeline:
-    """Return the ingestion graph, with the functions that encode its state as JSON and decode it.
+    """Return the ingestion graph, with the functions that convert its state to and from JSON.
 
-    With *received*, the graph begins after `receive` and ends before `summarise`: the caller does these two steps for
-    many episodes at once. The plug-in step `link` is added at the end if `settings.note_linking` is set.
+    *received*: leave out the steps `receive` and `summarise`, which the caller does itself.
     """
     load_needed(settings)
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
@@ -86,11 +85,10 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
-    """Store on the episode that the ingestion step *step* raised *error*, and return the episode's new status.
+    """Mark the episode (stored message) in *state* as failed in the step *step*, and return its new status.
 
-    *state* is the state of the graph. *stumbled* is True if the step itself failed, and not a server. Then the model's
-    stored answers are deleted, as they may be the cause. For a database error, return ``None`` and write nothing: the
-    episode can be resumed.
+    *stumbled*: the step itself failed, not a server; the model's stored answers are then deleted. None: a database
+    error, nothing was written.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)

@@ -41,7 +41,7 @@ REFUSED = "refused by the model, so it is left out of later prompts too"
 
 
 class ReaderIdentity:
-    """The identity of this process, stored on each episode that it is processing, to notice if the process dies."""
+    """The identity of this process, stored on each message that it processes, to notice if the process dies."""
 
     def __init__(self) -> None:
         self.renew()
@@ -56,8 +56,8 @@ class ReaderIdentity:
     def has_ended(self, reader: str, seconds: float) -> bool:
         """Return whether the process with the identity *reader* no longer runs.
 
-        *seconds* is how long ago it began to process an episode. A process on another machine, which cannot be checked,
-        counts as ended after `FOREIGN_SECONDS`.
+        A process on another machine counts as ended if *seconds*, the time since it began to process a message, is over
+        `FOREIGN_SECONDS`.
         """
         host, _, rest = reader.partition("/")
         pid = rest.partition("/")[0]
@@ -82,12 +82,10 @@ READER = ReaderIdentity()
 
 
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
-    """Count how many processes have died while they processed the episode *id_*; store the number, and return it.
+    """Return how many processes have died while they processed the message *id_*, and store the number.
 
-    The last process is counted too if it no longer runs. *saved* is the episode's database row, *now* the time in
-    microseconds since the epoch.
-
-    Raises: `EpisodeAborted` if the number reaches `MAX_INTERRUPTIONS`; the episode is then marked as failed.
+    *saved* is the message's database row, *now* the time in microseconds. Raises: `EpisodeAborted` if the number
+    reaches `MAX_INTERRUPTIONS`; the message is then marked as failed.
     """
     count: int = saved["interrupted"]
     before = saved["reader"]

@@ -53,7 +53,7 @@ _STATEMENT = itemgetter(
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 8: return the verdicts to store, and the changes of stored beliefs that follow; nothing is written."""
+    """Step 8: return how new and stored facts relate (verdicts), and which changes of stored facts follow."""
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
     waiting: tuple[NewVerdict, ...] = ()
     if settings.admission and not episode.is_declared and not settings.read_all:
@@ -87,7 +87,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Add to *history* what the episode in *draft* says about *facts*, in place of its earlier statements, if any."""
+    """Add to *history* what the message in *draft* says about *facts*, in place of its earlier statements."""
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
     for fact in facts:
@@ -97,10 +97,8 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Return *revision* plus the facts that earlier parts of the same long text ended or put into review.
-
-    Those are in `draft.revision`. Facts that the text itself stated in an earlier part do not count as ended.
-    """
+    """Return *revision* plus the facts that earlier parts of the same long text ended or put into review."""
+    # Facts that the text itself stated do not count as ended.
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
     waiting = (*draft.revision.waiting, *revision.waiting)
@@ -110,7 +108,7 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield a `Loss` for each of *facts* whose start date has no effect, as the fact is believed since before it."""
+    """Yield a `Loss` for each of *facts* whose start date is ignored, as the fact is believed from an earlier date."""
     for fact in facts:
         recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         stored = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
@@ -125,9 +123,10 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Put refused verdicts in *history* back into review if *episode* states the refused fact again; return their ids.
+    """Reopen the reviews of refused facts that *episode* states again, and return the ids of their verdicts.
 
-    A person refused them by rejecting one of their two facts. *stated* are the ids of the facts that *episode* states.
+    A verdict says how two facts relate; here, a person refused one of the two. *stated* are the ids of facts in
+    *episode*.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
@@ -153,7 +152,7 @@ def _statement(fact: StatedFact, draft: Draft) -> Statement:
 def apply_corrections(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], policy: ConflictPolicy
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with `corrects`, `refuted` and ends of temporary states set by the verdicts in *comparisons*."""
+    """Apply the model's *comparisons* to *facts*: mark corrections and refuted facts, and end temporary states."""
     marked = list(facts)
     for new, candidate, verdict in surest_first(comparisons):
         fact = marked[new]
@@ -173,10 +172,10 @@ def find_verdicts(
     policy: ConflictPolicy,
     earlier: Sequence[StatedFact] = (),
 ) -> tuple[NewVerdict, ...]:
-    """Return the verdicts to store: which new fact ends or contradicts which stored fact, one for each pair.
+    """Return the verdicts to store: which new fact ends or contradicts which other fact, one for each pair.
 
-    Facts that the text itself states for the same time do not contradict each other, unless one has ended: "I moved
-    from Oslo to Kyoto". *earlier* are facts from parts of the text that are saved already.
+    *comparisons* are the pairs, with the model's answers. Facts that one text states for the same time do not
+    contradict each other. *earlier* are facts from parts of the text that are saved already.
     """
     noted = [row for row in comparisons if row.verdict and policy.is_noted(row.verdict.confidence)]
     stated = {(fact.stored_id, fact.begin) for fact in (*earlier, *facts) if not fact.only_ends}
@@ -199,10 +198,9 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return the verdicts that replace stored ones, for stored facts that get a better wording from the new episode.
+    """Return new verdicts (how two facts relate) for stored facts whose wording the new message improves.
 
-    A verdict says how two facts relate. `restated` marks a repeated fact whose new wording replaces the stored one. Its
-    verdicts on the facts in *comparisons* are taken from *verdicts*; a pair of facts without one becomes "unrelated".
+    The verdicts are taken from *verdicts*; a pair in *comparisons* without one becomes "unrelated".
     """
     by_id = {verdict.id: verdict for verdict in verdicts}
     rejudged: list[NewVerdict] = []
@@ -219,7 +217,7 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield "supersedes" for each pair not yet *judged* with two values of a predicate declared as single-valued."""
+    """Yield the verdict "supersedes" for each unjudged pair of facts with two values of a single-valued predicate."""
     pairs = {(row.new, row.candidate.id) for row in judged}
     for row in comparisons:
         fact, candidate = facts[row.new], row.candidate
@@ -235,11 +233,10 @@ _DENIAL = re.compile(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Return *verdict*, with "supersedes" replaced if one of the two facts is a plan: "I will move to Rome".
+    """Change the verdict "supersedes" if one of the two facts is a plan, such as "I will move to Rome".
 
-    If the plan was stated first, the verdict becomes its outcome: "dropped" if the later fact denies it or gives
-    another value of a single-valued predicate, "replaced" if it is a plan too, else "fulfilled". If it was stated
-    later, it ends nothing: "complements".
+    A plan that was stated first is "replaced" by a later plan, "dropped" by a denial or by another value of a
+    single-valued predicate, and else "fulfilled". A plan that was stated later ends nothing: "complements".
     """
     if verdict.verdict != "supersedes":
         return verdict
@@ -259,7 +256,7 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
-    """Return the triple of *fact* in the form that the conflict policy needs to decide whether facts can contradict."""
+    """Return the subject, predicate and objects of *fact*, in the form that the conflict policy compares."""
     declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
     return Relation(*ends_of(fact), *declared)
 
@@ -271,8 +268,8 @@ def _relation(fact: StatedFact | CandidateFact) -> Relation:
 class Rule:
     """A rule by which a fact with a predicate in `of` depends on two other facts, its premises.
 
-    The premises have predicates in `first` and `second`. `kind` is ``placed`` (Ann WORKS_IN Oslo depends on Ann
-    WORKS_AT Acme and Acme IS_LOCATED_IN Oslo) or ``shared`` (Ann WORKS_WITH Bob depends on both WORKS_AT Acme).
+    The premises have predicates in `first` and `second`. ``placed``: Ann WORKS_IN Oslo depends on Ann WORKS_AT Acme and
+    Acme IS_LOCATED_IN Oslo. ``shared``: Ann WORKS_WITH Bob depends on both WORKS_AT Acme.
     """
 
     kind: Literal["placed", "shared"]
@@ -289,14 +286,14 @@ RULES = (
 
 
 def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return query rows ``{"fact": id, "premise": id}``, which link each of *facts* to a fact on which it depends."""
+    """Return ``[{"fact": id, "premise": id}, ...]``: each of *facts* with each fact on which it depends."""
     stored = {fact.id: fact.stored_id for fact in facts}
     pairs = {(fact.stored_id, stored.get(premise, premise)) for fact in facts for premise in fact.premises}
     return [{"fact": fact, "premise": premise} for fact, premise in sorted(pairs) if fact != premise]
 
 
 def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
-    """Return query rows for *facts* with a predicate in `RULES`, by kind: ``{"placed": [{"fact": id, ...}], ...}``."""
+    """Return query rows for the *facts* to which a `Rule` applies, by its kind: ``{"placed": [...], ...}``."""
     rows: dict[str, list[JSON]] = {"placed": [], "shared": []}
     for fact in facts:
         for rule in RULES:
@@ -312,7 +309,8 @@ def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
     """Read the statements, beliefs and verdicts of *facts* (ids), and of all facts that verdicts link to them.
 
-    At most `MOST_LINKED` facts are read. *rows* are results of the database query `HISTORY` that the caller has read.
+    A belief is a period in which a fact counts as true; a verdict says how two facts relate. *rows* are results of the
+    query `HISTORY` that were read before.
     """
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
@@ -332,7 +330,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Return how stored beliefs must change by *history*; *cause*: the id of the episode or decision that causes it."""
+    """Return which beliefs (periods of facts) to close and to add; *cause* is the id of the message or decision."""
     revision = Revision()
     truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
     for fact, truth in sorted(truth_by_fact.items()):
@@ -353,22 +351,22 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 
 
 def to_statement(fact: str, row: Row) -> Statement:
-    """Build a `Statement` (what one episode says about the fact with id *fact*) from its stored properties, *row*."""
+    """Convert *row*, stored properties, to a `Statement`: what one message says about the fact *fact* (an id)."""
     return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
 
 
 def find_teller(speaker: str | None, *, own: bool) -> Teller:
-    """Return who makes a statement: "assistant", "subject" (*own*: the speaker is the fact's subject) or "other"."""
+    """Return who speaks: "assistant", "subject" (*own*: the speaker is the subject of the fact) or "other"."""
     return "assistant" if is_assistant(speaker) else "subject" if own else "other"
 
 
 def to_belief(row: Row) -> Belief:
-    """Build a `Belief` (a period in which a fact counts as true) from its stored properties, *row*."""
+    """Convert *row*, stored properties, to a `Belief`: a period in which a fact counts as true."""
     return Belief(row["id"], Period(*_PERIOD(row)), row["proposed"])
 
 
 def to_verdict(row: Row) -> Verdict:
-    """Build a `Verdict` (how two facts relate) from its stored properties, *row*, or from a `NewVerdict.row()`."""
+    """Convert *row*, stored properties or a `NewVerdict.row()`, to a `Verdict`: how two facts relate."""
     kind = cast("Contradiction", row["kind"] if row["kind"] in CONTRADICTIONS else "supersedes")
     preferred = row[row["holds"]] if row["holds"] in ("new", "known") else None
     refused = row.get("refused"), kind, row.get("refused_at")
@@ -376,7 +374,7 @@ def to_verdict(row: Row) -> Verdict:
 
 
 def to_edit(row: Row) -> Edit | None:
-    """Return the dates that a person entered for the verdict in *row* (see `to_verdict`), or ``None`` for none."""
+    """Return the dates that a person entered for the verdict in *row* (how two facts relate), or None."""
     if not row["edited"]:
         return None
     precision: Precision = row["edited_precision"] or "instant"
@@ -385,7 +383,7 @@ def to_edit(row: Row) -> Edit | None:
 
 
 def _add(history: History, row: Row) -> None:
-    """Add one fact's statements, beliefs and verdicts to *history*; *row* is a row of the database query `HISTORY`."""
+    """Add one fact's statements, beliefs and verdicts from *row*, a result of the query `HISTORY`, to *history*."""
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
     for statement in row["statements"]:

@@ -99,11 +99,8 @@ _IS_NAMED = re.compile(
 
 
 def _find_passages(name: str, content: str) -> str:
-    """Return the passages of *content* around the first occurrences of *name*; pattern matching is slow on long texts.
-
-    A short *content* is returned whole.
-    """
-    if len(content) <= SHORT or not name:
+    """Return the passages of *content* around the first occurrences of *name*; a short *content* is returned whole."""
+    if len(content) <= SHORT or not name:  # only long texts are slow to match
         return content
     low, key, parts, start = content.lower(), name.lower(), list[str](), 0
     while len(parts) < MOST_PASSAGES and (place := low.find(key, start)) >= 0:
@@ -122,10 +119,10 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Evidence in a text that a name means another entity than the stored one of that name; false if there is none.
+    """Evidence in a text that a name means another entity than the stored one of that name; false if it is empty.
 
-    `apart`: the text says so ("another Anna"). `nouns`: how it introduces the name ("Anna, a surgeon" -> surgeon).
-    `facts`: facts about the name that may disagree with stored facts, such as where Anna lives.
+    `apart`: the text says so ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
+    facts about the name that may contradict stored facts.
     """
 
     apart: bool
@@ -137,7 +134,7 @@ class Signs:
 
 
 def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
-    """Return the evidence in the text that *mention* is not the stored entity *same*, which has the same name."""
+    """Return evidence in the message of *draft* that *mention* is not *same*, the stored entity of the same name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
     content = _put_mark(name, passages, exact=is_nickname)
@@ -152,11 +149,10 @@ def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Mark stored entities that have the name of a mention but may be somebody else; return the marked *candidates*.
+    """Mark stored entities in *candidates* that have the name of a mention but may be another; return all candidates.
 
-    *candidates* has the stored entities that each mention may be, by the index of the mention in `draft.mentions`.
-    *same* has, by that index, the stored entity of the same name. The mark is `apart` (surely somebody else) or
-    `doubted`. The speaker is never doubted.
+    The mark is `apart` (surely another) or `doubted`. *same* has the stored entity of the same name. Both dicts are by
+    the index of the mention in `draft.mentions`.
     """
     marked = {place: list(own) for place, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
@@ -182,7 +178,7 @@ def speaks(mention: EntityMention, draft: Draft) -> bool:
 
 
 def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Return the *candidates* for the speaker *name*, with `apart` set on those who have spoken under another name.
+    """Return *candidates* for the speaker *name*; any who spoke under another name get `apart` (another person).
 
     Anyone can call themselves "Ann Mallory" without being Ann; a person decides whether both are the same.
     """
@@ -192,9 +188,9 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
 
 
 def doubt_speaker(mention: EntityMention, candidates: Sequence[Candidate], settings: Settings) -> EntityMatch | None:
-    """Return the stored speaker who the new speaker *mention* may be, or ``None``: "Ann Lee" may be "Ann".
+    """Return the stored speaker who *mention* may be, or None: all words of one name must occur in the other.
 
-    All words of one name must occur in the other. *candidates* are stored entities.
+    "Ann Lee" may be "Ann". *candidates* are stored entities.
     """
     own = set(terms(mention.name))
     for candidate in candidates:
@@ -210,7 +206,7 @@ def alias_keys(candidate: Candidate) -> set[str]:
 
 
 def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Settings) -> bool:
-    """Return whether the types allow that *mention* is the stored entity *candidate*: a person cannot be a place."""
+    """Return whether *mention* can be the stored entity *candidate* by their types: a person cannot be a place."""
     types = {mention.type.casefold(), candidate["type"].casefold()}
     if settings.entity_types[0].name.casefold() in types:
         return True
@@ -218,12 +214,10 @@ def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Setti
 
 
 def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
-    """Return the fields to set on the stored entity *candidate* if a text may use its name for another entity.
+    """Return the fields to set on the stored entity *candidate* if the text may use its name for another entity.
 
-    *sign* is the evidence in the text, *stored* the rows of facts about the candidate. ``{"apart": True}``: surely
-    another, as the text says so of a person ("another Anna"). ``{"doubted": True, ...}``: perhaps another, as the text
-    contradicts *stored*, or introduces the name by a word ("a surgeon") that nothing stored about it has. ``{}``: no
-    evidence.
+    ``{"apart": True}`` means surely another, ``{"doubted": True, ...}`` perhaps another, ``{}`` no evidence. *sign* is
+    the evidence in the text, *stored* the database rows of facts about the candidate.
     """
     if sign.apart:
         # Only for persons is "another" certain: "another Starbucks" may be the same company.
@@ -238,10 +232,9 @@ def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate
 
 
 def _holds_one(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* contradicts a stored fact with another value: one value at a time, and no sign of a change.
+    """Return whether *fact* contradicts stored facts with other values: LIVES_IN has one value at a time.
 
-    True if the predicate of *fact* has one value at a time (LIVES_IN), *fact* has no end date, and neither *fact* nor
-    its sentences in *content*, the text of the episode, have words for a change, such as "moved".
+    False if *fact* has an end date, or *fact* or its sentences in the message *content* tell of a change ("moved").
     """
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
@@ -252,9 +245,9 @@ def _holds_one(fact: NamedFact, content: str) -> bool:
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
-    """Return whether *fact* contradicts all stored facts with its predicate: they have other objects.
+    """Return whether *stored* facts have the predicate of *fact*, a single-valued one, but only other objects.
 
-    The predicate is single-valued. *stored* are the rows of stored facts about the same name.
+    *stored* are the database rows of facts about the same name.
     """
     rule = canonical_predicate(predicate_name(fact.predicate))
     name = rule.name if rule else ""
@@ -264,7 +257,7 @@ def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
 
 
 def _nouns(words: str) -> set[str]:
-    """Return the stem of the last content word (not "of" or "the") in *words*: ``"a young surgeon" -> {"surgeon"}``.
+    """Return the stem of the last noun or other content word in *words*: ``"a young surgeon" -> {"surgeon"}``.
 
     For Chinese, return the stems of all words.
     """
@@ -285,7 +278,7 @@ def split_owner(name: str) -> tuple[str, str] | None:
 
 
 def is_bare_noun(name: str) -> bool:
-    """Return whether *name* is a common noun without an owner, such as "pendant" or "吊坠"."""
+    """Return whether *name* is a common noun without an owner: "pendant" or "吊坠", but not "Ann's pendant"."""
     if _CHINESE.fullmatch(name):
         return "的" not in name
     words = name.split()
@@ -293,7 +286,7 @@ def is_bare_noun(name: str) -> bool:
 
 
 def name_owners(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Return *mentions* with the owner's name added to common nouns, if the text gives it: "dog" -> "Ann's dog"."""
+    """Return *mentions* with the owner added to common nouns if the text names the owner: "dog" -> "Ann's dog"."""
     by_name = {canonical_name(mention.called): mention for mention in mentions}
     named: list[EntityMention] = []
     for mention in mentions:
@@ -332,9 +325,9 @@ def _find_owner(
 
 
 def _find_named(name: str, by_name: Mapping[str, EntityMention]) -> EntityMention | None:
-    """Return the mention called *name*, or the only mention whose name contains that word: "Lee" finds "Ann Lee".
+    """Return the mention called *name*, else the only mention whose name contains that word, else None.
 
-    ``None`` if there is none. *by_name* has the mentions of the episode by canonical name.
+    "Lee" finds "Ann Lee". *by_name* has the mentions of the message by normalised name.
     """
     key = canonical_name(name)
     if key in by_name:
@@ -344,9 +337,9 @@ def _find_named(name: str, by_name: Mapping[str, EntityMention]) -> EntityMentio
 
 
 def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft) -> EntityMention | None:
-    """Return the owner of *mention*, such as a pendant, by a fact in the text: "Ann HAS pendant" gives Ann.
+    """Return the owner of *mention* by a fact in the text, or None: "Ann HAS pendant" gives Ann.
 
-    ``None`` if there is none. *by_name* has the mentions of the episode by canonical name.
+    *by_name* has the mentions of the message by normalised name.
     """
     key = canonical_name(mention.name)
     for fact in draft.stated or ():
@@ -361,10 +354,9 @@ def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], 
 
 
 def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Mark the mention that is the name a speaker gives themselves ("My name is Ann"); return *mentions*.
+    """Return *mentions* with the name marked that the speaker gives themselves ("My name is Ann").
 
-    It gets `introduces` = the name that the speaker had before, such as "user" or "Annie", and is added if missing.
-    "I'm Ann" counts only if that name is a role such as "user". Without a mention of the speaker, nothing is marked.
+    The mark is `introduces`, the speaker's name before, such as "user". A missing mention of the new name is added.
     """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)

@@ -42,13 +42,11 @@ Shares = dict[str, dict[str, int]]
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
-    """Return the rows to add to the word index for a new episode (message or text) and for its neighbours.
+    """Return the rows that add a new message to the word index: numbers of words, and messages by word.
 
-    Neighbours are the episodes *before* and *after* it in the thread, nearest first. An episode is also found by the
-    words of its neighbours, except speaker names. The first list has the number of words to add for each episode:
-    ``[{"id": "e1", "n": 9}]``. The second list has the episodes of each word, with frequencies:
-    ``[{"term": "ski", "in": [{"id": "e1", "f": 4}]}]``. Both are empty for a version of a text block that an agent
-    edits.
+    Example: ``[{"id": "e1", "n": 9}]`` and ``[{"term": "ski", "in": [{"id": "e1", "f": 4}]}]``. The message is added
+    under the words of its neighbours too, and they under its words. Neighbours are the messages *before* and *after*,
+    nearest first.
     """
     if is_block(episode):
         return [], []
@@ -81,23 +79,23 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
 
 
 def is_block(episode: Row) -> bool:
-    """Return whether *episode*, a database row, is a version of a text block that an agent edits; it is not indexed."""
+    """Return whether *episode*, a database row, is a version of a text block that an agent edits."""
     return episode.get("kind") == EpisodeKind.BLOCK
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Return the word counts of *episode* (a database row) that are added to the index entries of its neighbours.
+    """Return the words of a message by which its neighbours are found too, with their counts: ``{"ski": 1}``.
 
-    Only its first `NEIGHBOUR_LENGTH` characters are used. An example is ``{"ski": 1}``.
+    Only the first `NEIGHBOUR_LENGTH` characters are used. *episode*: the database row of the message.
     """
     return tokenise.count_terms(readable_content({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return the word counts that an episode gets from a neighbour, so that a search for these words finds both.
+    """Return the word counts to add to a message from a neighbour: ``{"ski": 1}`` with *weight* 2 gives ``{"ski": 2}``.
 
-    *length* is the episode's own number of words; above `LONG` it gets none. *lent* are the neighbour's counts, which
-    are multiplied by *weight*: ``{"ski": 1}`` with weight 2 gives ``{"ski": 2}``.
+    *length*: the number of words of the message; above `LONG`, the result is empty. *lent*: the neighbour's word
+    counts.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
@@ -118,18 +116,17 @@ def readable_content(episode: Row) -> str:
 
 
 def date_words(at: int) -> str:
-    """Return the day of *at*, microseconds since the epoch, as words for the index: ``0 -> "1 January 1970"``."""
+    """Return the day of a time as words: ``0 -> "1 January 1970"``; *at*: microseconds since the epoch."""
     moment = instant(at) or EPOCH
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year}"
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return for each message in *thread* the neighbours whose words find it too: ``{id: {neighbour id: weight}}``.
+    """Return the neighbours of each message, with weights: ``{"e1": {"e2": 2, "e3": 1}}``.
 
-    When a message arrives, the two messages before it and the two after it at that time become its neighbours, and it
-    theirs, if they are at most `SESSION_GAP` microseconds apart. The weight multiplies the neighbour's words: `NEXT_TO`
-    for the nearest message, `NEAR` for the second. *thread* has the database rows of a thread's episodes (messages) in
-    the order of arrival.
+    A message is also found by the words of its neighbours, whose counts are multiplied by the weight. They are the two
+    messages before and after it when it arrived, at most `SESSION_GAP` microseconds apart. *thread*: the rows of a
+    conversation's messages, in the order of arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -148,11 +145,10 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return the new neighbours of each episode whose neighbours may change when the episodes *removed* are deleted.
+    """Return the new neighbours of messages near *removed* (ids of messages), with weights: ``{"e1": {"e2": 2}}``.
 
-    Neighbours are messages near each other in a thread; a search by the words of one also finds the other. *removed*
-    are ids. *thread* has the rows of all episodes (messages) of the thread. The result is ``{id: {neighbour id:
-    weight}}``. The weight multiplies the neighbour's words: `NEXT_TO` for the nearest message, `NEAR` for the second.
+    A message is also found by the words of its neighbours; see `share_words`. *thread*: the rows of all messages of the
+    conversation, before the deletion.
     """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
@@ -167,11 +163,10 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours of the *changed* episodes (ids), and of all episodes that have one of these as a neighbour.
+    """Return the neighbours of *changed* messages (ids) and of the messages next to them: ``{"e1": {"e2": 2}}``.
 
-    Neighbours are messages near each other in a thread; a search by the words of one also finds the other. *thread* has
-    the rows of all episodes (messages) of the thread. The result is ``{id: {neighbour id: weight}}``. The weight
-    multiplies the neighbour's words: `NEXT_TO` for the nearest message, `NEAR` for the second.
+    A message is also found by the words of its neighbours; see `share_words`. *thread*: the rows of all messages of the
+    conversation.
     """
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}
@@ -179,10 +174,10 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
 
 
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
-    """Return the complete word index entry of *episode*, a database row: ``{"id": "e1", "n": 9, "terms": [...]}``.
+    """Return the word index entry of *episode*, a database row: ``{"id": "e1", "n": 9, "terms": [...]}``.
 
-    *givers* are pairs of a neighbour's row and a weight; the words of these neighbours are added. `n` is the total of
-    all word counts.
+    "n" is the number of words. *givers*: pairs of the row of a neighbouring message and a weight; the words of these
+    messages are added.
     """
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})
@@ -192,5 +187,5 @@ def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
 
 
 def to_terms(counts: Mapping[str, int]) -> list[JSON]:
-    """Return word *counts* as rows of the word index: ``{"ski": 2} -> [{"term": "ski", "f": 2}]``."""
+    """Return word counts as rows, sorted by word: ``{"ski": 2} -> [{"term": "ski", "f": 2}]``."""
     return [{"term": term, "f": f} for term, f in sorted(counts.items())]

@@ -52,10 +52,9 @@ JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 
 
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 1 of ingestion: validate and save the episode, and mark it as being processed by this process.
+    """Step 1 of ingestion: validate and save the episode (message or text), and mark it as being processed.
 
-    From then on a search finds it by its words. An episode that is stored already is not changed, and not processed
-    again if it is finished.
+    An episode that is stored already is not changed.
 
     Raises: `InputError` for input that cannot be stored; `MemoryPaused` if the namespace is paused; `EpisodeAborted` if
     too many processes have died while they processed the episode.
@@ -70,20 +69,19 @@ def after_receive(state: Row) -> str:
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Validate and save an episode without extracting its facts; return the saved episode and its context as a dict.
+    """Validate and save the message or text in *given* without extracting facts; return its stored form as a dict.
 
-    *given* is the input of the ingestion graph, an `IngestionInput`. The result has the same keys as that of the step
-    `receive`, such as ``episode``, ``new``, ``status``, ``previous`` (earlier messages) and ``pieces`` (parts of the
-    text). Raises the same errors as `receive`.
+    *given*: an `IngestionInput`. Keys of the result: ``episode``, ``new``, ``status``, ``previous`` (earlier messages),
+    ``pieces`` (parts of the text) and others. Raises the errors of `receive`.
     """
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
-    """Validate *given* (an `IngestionInput`), and return a draft with its episode, ready for `extract`; save nothing.
+    """Validate *given*, an `IngestionInput`, and return a draft with its message or text; save nothing.
 
-    This is for previews: the steps after it find what would change.
+    Previews pass the draft to the next step, `extract`.
     """
     episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)
@@ -96,10 +94,10 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
-    """Validate and save the episode in *draft*; return the saved episode and its context as fields of `Draft` to set.
+    """Validate and save the episode (message or text) in *draft*; return the changed fields of *draft*.
 
-    These include ``episode``, ``new``, ``status``, ``previous`` (earlier messages) and ``pieces`` (parts of the text).
-    With *reading*, also mark the episode as being processed by this process. Raises the same errors as `receive`.
+    The fields include ``episode``, ``new``, ``status``, ``previous`` (earlier messages) and ``pieces`` (parts of the
+    text). *reading*: also mark the episode as being processed by this process. Raises the errors of `receive`.
     """
     created_at = yield from now()
     reread = draft.retry_from is not None
@@ -144,13 +142,12 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
 
 
 def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
-    """Store *episode*; return its database row, and the rows of the previous episodes in its thread, latest first.
+    """Store *episode*; return its database row, and the rows of earlier episodes in its thread, latest first.
 
-    *state* is the input. Its `saved_id` is set if the episode was saved before; `based_on` are ids of episodes that
-    must exist. With *reading*, the episode is also marked as being processed.
+    *state*: the input; its ``based_on`` has ids of episodes that must exist. *reading*: also mark as being processed.
 
-    Raises: `InputError` if the saved episode was deleted meanwhile; `NotFound` if one of `based_on` does not exist;
-    `MemoryPaused` for a new episode in a paused namespace.
+    Raises: `InputError` if the episode was saved before and deleted since; `NotFound` for an unknown id in
+    ``based_on``; `MemoryPaused` for a new episode in a paused namespace.
     """
     columns = asdict(episode)
     del columns["at_iso"]
@@ -184,7 +181,7 @@ def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: b
 
 
 def _read_neighbours(episode: EpisodeRecord, settings: Settings) -> Flow[tuple[list[Row], list[Row]]]:
-    """Return the rows of the episodes before *episode* in its thread, and of those after it, each nearest first."""
+    """Return the database rows of the messages before *episode* in its thread, and after it, nearest first."""
     if episode.kind == EpisodeKind.BLOCK or (episode.is_declared and episode.thread is None):
         return [], []
     rows = yield from fetch(
@@ -213,13 +210,13 @@ def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ..
 
 
 def validate_episode(state: Row, settings: Settings, created_at: int) -> EpisodeRecord:
-    """Validate and redact the input in *state*, and return the episode to store, with its id and times.
+    """Validate and redact the input *state*; return the episode (message or text) to store, with its id and times.
 
-    *created_at* is the current time in microseconds since the epoch. An episode with a `saved_id` was redacted when it
-    was saved. It is not redacted again, as changed settings would give it another id.
+    *created_at*: now, in microseconds since the epoch. An episode with a ``saved_id`` is not redacted again.
 
     Raises: `InputError` for input that cannot be stored.
     """
+    # Changed settings would give an episode that was saved before another id.
     hook = NO_REDACTION if state.get("saved_id") else settings.redact
     content = state.get("content")
     if not isinstance(content, str | None):
@@ -268,9 +265,9 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
 
 
 def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
-    """Return *labels* as JSON texts to store, such as ``['tags:"vip"']``, or ``None`` if there are none.
+    """Return *labels* as JSON texts, such as ``['tags:"vip"']``, or None if there are none.
 
-    *hook* redacts their texts like the content, for example to remove phone numbers.
+    *hook* redacts the texts, for example to remove phone numbers.
     """
     if labels is None or labels == {}:
         return None
@@ -287,7 +284,7 @@ def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
 def _injection_flags(content: str) -> list[Flag]:
     """Return the kinds of prompt injection found in *content*: ``["override"]``.
 
-    The begin and end marks of contexts, texts that this memory itself put into a prompt, do not count.
+    Marks around contexts (text that this memory put into a prompt) do not count.
     """
     flags = injection_flags(content)
     if "forged_fence" in flags and "forged_fence" not in injection_flags(without_contexts(content)):
@@ -298,7 +295,7 @@ def _injection_flags(content: str) -> list[Flag]:
 def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
     """Return *at*, a datetime or ISO 8601 text, as ``(microseconds since the epoch, UTC offset in minutes)``.
 
-    A naive time is UTC; ``None`` or "" gives *created_at*. *name* is the argument that an error names.
+    A naive time is UTC; None or "" gives *created_at*. *name*: the name of the argument in an error.
 
     Raises: `InputError` for other values.
     """
@@ -312,10 +309,9 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
-    """Split the episode's text into the pieces for the model, each of at most `settings.chunk_size` characters.
+    """Split the episode's text into pieces of at most `settings.chunk_size` characters for the model.
 
-    Contexts, texts that this memory itself put into a prompt, are left out. They are kept in JSON records, and also if
-    `settings.read_all` is set and there is no other text.
+    Contexts (text that this memory put into a prompt) are left out, except in JSON records.
     """
     content = episode.text if episode.kind in RECORDS else without_contexts(episode.text)
     if settings.read_all and not content.strip():
@@ -342,7 +338,7 @@ def split_content(content: str, size: int) -> list[Piece]:
 
 
 def _validate_kind(kind: object, content: str) -> str:
-    """Return *kind* if it is a kind of episode. If the kind requires JSON, also check that *content* is valid JSON.
+    """Return *kind* if it is an `EpisodeKind` and *content* is valid JSON where the kind requires JSON.
 
     Raises: `InputError`, also for JSON with more than `MOST_VALUES` values or nested deeper than `DEEPEST`.
     """

@@ -56,17 +56,17 @@ class EpisodeRecord:
 
     @property
     def is_declared(self) -> bool:
-        """Whether the content consists of facts that an application declared, so that no model has to extract them."""
+        """Whether the content is a list of facts from an application, which no model has to read."""
         return self.kind == DECLARED
 
     @property
     def speaker_name(self) -> str | None:
-        """The speaker, or ``None`` if the text in `speaker` is no name, so that no entity is made from it."""
+        """The speaker's name; ``None`` if `speaker` cannot be a name, such as markup."""
         return self.speaker if name_of_speaker(self.speaker) else None
 
     @property
     def line(self) -> str:
-        """The episode as one line of conversation, ``speaker: content``. Of declared facts, it has the sentences."""
+        """The message as one line of conversation, "Ann: hello"; for declared facts, their sentences."""
         if self.is_declared:
             sentences = (str(row.get("sentence") or "") for row in parse_facts(self.content) or ())
             return " ".join(filter(None, sentences)) or self.content
@@ -74,11 +74,11 @@ class EpisodeRecord:
 
     @property
     def text(self) -> str:
-        """The content with placeholders for payloads such as base64 data. Offsets of facts refer to this text."""
+        """The content with placeholders for base64 and other data: ``[data: image/png, 1.4 kB]``."""
         return hide_payloads(self.content, self.kind)
 
     def place(self, at: int, *, is_end: bool = False) -> int:
-        """Convert *at*, an offset in `text`, to an offset in `content`, where `text` has placeholders for base64 data.
+        """Convert *at*, an offset in `text` (with placeholders for base64 data), to an offset in `content`.
 
         An offset in a placeholder gives the start of the data, or the end if *is_end*.
         """
@@ -99,13 +99,13 @@ class PreviousMessage:
 
     @property
     def line(self) -> str:
-        """The message as one line of conversation, ``speaker: content``."""
+        """The message as one line of conversation: "Ann: hello"."""
         return spoken_line(self.speaker, self.content)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of an episode's text about which the model gets one prompt; `start` is its offset in characters."""
+    """A part of a text that is sent to the model in one prompt; `start` is its offset in the text, in characters."""
 
     content: str
     start: int = 0
@@ -113,10 +113,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """An entity as the text of an episode names it.
+    """An entity (a person or thing) as a text names it.
 
-    For a bare noun with an owner, `name` includes the owner ("Ann's pendant") and `words` is the original ("pendant").
-    For a name that the speaker gives ("I'm Ann"), `introduces` is the name that the speaker had before ("user").
+    `name`: of a bare noun, with its owner ("Ann's pendant"); `words` is then the original ("pendant"). `introduces`:
+    the earlier name of a speaker who gives a new one ("I'm Ann"), such as "user".
     """
 
     name: str
@@ -126,13 +126,13 @@ class EntityMention:
 
     @property
     def called(self) -> str:
-        """The name exactly as in the text: "pendant", not "Ann's pendant"."""
+        """The name as the text has it: "pendant", where `name` is "Ann's pendant"."""
         return self.words or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An entity, a fact or a part of the text that was not stored, and the reason."""
+    """An entity, a fact or a part of a text that was not stored, and the reason why."""
 
     kind: Literal["entity", "fact", "part"]
     text: str
@@ -141,13 +141,12 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEntity:
-    """An entity that the text mentions: matched with a stored entity or, if `is_new`, to be stored.
+    """An entity in a text, matched with a stored entity or, if `is_new`, to be stored.
 
-    - `name`: its name in the graph from now on; `called`: the names that the text uses
-    - `key`, `id`: of the stored entity, or the new ones
-    - `renamed`: whether `name` replaces the stored name; `aliases`: other names to add
-    - `apart_from`: ids of stored entities of the same name that are certainly different from this new entity
-    - `doubt`: the stored entity that this new entity may be, for a person to decide
+    - `name`: its name in the graph; `called`: its names in the text; `aliases`: other names to add
+    - `renamed`: whether `name` replaces the stored name
+    - `apart_from`: ids of stored entities with the same name that are certainly different
+    - `doubt`: a stored entity that may be the same; a person decides
     """
 
     name: str
@@ -175,10 +174,10 @@ class EntityMatch:
 
 
 class NamedFact(answers.FactByNames):
-    """A fact as the model extracted it in one answer with its entities, to which it refers by name.
+    """A fact as the model extracted it, with the names of its subject and objects.
 
-    `piece` is the index of the part of the text that states it. `place` is its index in the model's answer about that
-    part; `rests_on` has the `place` of each fact on which it depends.
+    `piece`: the index of the part of the text that states it. `place`: the fact's index in the model's answer about
+    that part; `rests_on` has the `place` of each fact on which it depends.
     """
 
     piece: int
@@ -239,12 +238,12 @@ class StatedFact:
 
     @property
     def stored_id(self) -> str:
-        """The id under which the fact is stored: the id of the stored fact that says the same, or else its own `id`."""
+        """The id of the stored fact that says the same (`same_as`) or, if there is none, the fact's own `id`."""
         return self.same_as or self.id
 
     @property
     def begin(self) -> int:
-        """The start in microseconds since the epoch; without a start date, the time of the message."""
+        """When the fact begins, in microseconds since the epoch; without a start date, the time of the message."""
         return self.stated_at if self.valid_at == OPEN_START else self.valid_at
 
     @property
@@ -263,11 +262,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    """A stored fact that a new fact may repeat or contradict, with the dates of its first statement.
+    """A stored fact that a new fact may repeat or contradict.
 
-    `stated_by` is the id of the episode (saved at `arrived_at`) that stated it first, at `stated_at`. `valid_at` and
-    `invalid_at` are the stated dates (``only_ends``: only an end). `beliefs` are the periods in which it counts as
-    true. `revision` counts the changes of facts about its subject. `distance` is the cosine distance of both sentences.
+    `stated_by`, `stated_at`: the message that stated it first, and its time. `beliefs`: the periods in which it counts
+    as true. `revision`: how often facts about its subject have changed. `distance`: the cosine distance to the new
+    fact's sentence.
     """
 
     id: str
@@ -293,7 +292,7 @@ class CandidateFact:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """How a new fact relates to a stored one, such as "duplicate"; `holds` is the fact to believe if they conflict."""
+    """How a new fact relates to a stored one, such as "duplicate"; in a conflict, `holds` is the fact to believe."""
 
     verdict: VerdictKind
     confidence: float
@@ -303,7 +302,7 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A new fact (its index in `Draft.facts`) and a stored fact, with how they relate; ``None``: they are unrelated."""
+    """A new fact, a stored fact, and how they relate (None: not at all); `new` is an index in `Draft.facts`."""
 
     new: int
     candidate: CandidateFact
@@ -312,7 +311,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class NewVerdict:
-    """A verdict to store: the fact *new* (an id) ends or contradicts the fact *existing*; see `models.graph.Review`."""
+    """A verdict (how two facts relate) to store: the fact *new* ends or contradicts the fact *existing* (ids)."""
 
     id: str
     new: str
@@ -324,7 +323,7 @@ class NewVerdict:
     reason: str
 
     def row(self) -> JSON:
-        """Return the verdict as a dict, one row in a parameter of the query that saves an episode."""
+        """Return the verdict as a dict for the query that stores it: ``{"id": ..., "new": ..., "known": ..., ...}``."""
         row = asdict(self)
         row["known"] = row.pop("existing")
         return row
@@ -332,7 +331,7 @@ class NewVerdict:
 
 @dataclass(frozen=True, slots=True)
 class NewPredicate:
-    """A predicate that the model was asked about, to be stored; see `kg_memory.models.graph.PredicateInfo`."""
+    """A predicate (relation such as ``LIVES_IN``) to store, as the model described it."""
 
     name: str
     canonical: str
@@ -340,13 +339,13 @@ class NewPredicate:
     origin: str = "learned"
 
     def row(self) -> JSON:
-        """Return the predicate as a dict, one row in a parameter of the query that saves an episode."""
+        """Return the predicate as a dict for the query that stores it: ``{"name": "LIVES_IN", ...}``."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Rows of the stored facts compared with new ones, and change counters by entity id, to detect later changes."""
+    """Change counters of entities, ``{"e1": 3}``, and rows of the stored facts with which new facts were compared."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()
@@ -359,7 +358,7 @@ NO_GROUNDS = Grounds({})
 class NewBelief:
     """A belief to store: a period in which the memory considers the fact with the id *fact* true.
 
-    If *proposed*, a person must accept it first. *cause* is the id of the episode or decision that led to it.
+    *proposed*: a person must accept it first. *cause*: the id of the message or decision that led to it.
     """
 
     fact: str
@@ -369,7 +368,7 @@ class NewBelief:
     proposed: bool = False
 
     def to_row(self) -> JSON:
-        """Return the belief as a dict, one row in a parameter of the query that saves an episode or a decision."""
+        """Return the belief as a dict for the query that stores it: ``{"fact": id, "belief": {...}, ...}``."""
         period = dict(zip(PERIOD, astuple(self.period), strict=True))
         stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
         return {"fact": self.fact, "proposed": self.proposed, "belief": stored}
@@ -377,10 +376,10 @@ class NewBelief:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """How stored beliefs (periods in which facts count as true) change because of an episode or a decision.
+    """Changes of stored beliefs (periods in which facts count as true).
 
-    `touched` are the ids of facts whose beliefs change, `closed` the ids of beliefs to close, `beliefs` the new ones.
-    `ended` are the sentences of facts that stop holding, `waiting` the sentences of facts that now need a review.
+    `touched`: ids of the changed facts. `closed`: ids of ended beliefs. `beliefs`: new beliefs. `ended`: sentences of
+    facts that stop being true. `waiting`: sentences of facts that now need a review.
     """
 
     touched: list[str] = field(default_factory=list)
@@ -390,7 +389,7 @@ class Revision:
     waiting: list[str] = field(default_factory=list)
 
     def to_parameters(self) -> JSON:
-        """Return ``{"touched": ids, "closed": ids, "beliefs": rows}``, the query parameters that store the changes."""
+        """Return the changes as query parameters: ``{"touched": ids, "closed": ids, "beliefs": rows}``."""
         beliefs = [belief.to_row() for belief in self.beliefs]
         return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
 

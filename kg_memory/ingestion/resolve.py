@@ -40,11 +40,10 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 4 of ingestion: return the entities of the episode, each either matched with a stored entity or new.
+    """Return the entities of a text, each matched with a stored entity or new: ``{"entities": (...), ...}``.
 
-    A stored entity of the same name and type matches, unless the text says that it is another one. So does a stored
-    entity whose name is similar enough (`settings.merge_threshold`). The model is asked one question about all other
-    mentions that may be stored entities.
+    Entities match by name and type, or by a similar name (`settings.merge_threshold`). The model is asked about unclear
+    entities.
     """
     mentions = draft.mentions
     # Embed the texts of later steps along with the names: one request instead of three.
@@ -64,12 +63,10 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 def find_entity_candidates(
     mentions: Sequence[EntityMention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
 ) -> Flow[tuple[ByPlace, int]]:
-    """Return the stored entities that each mention may be, best first, by the mention's index: ``{0: [entity, ...]}``.
+    """Return the stored entities that each of *mentions* may be, best first, and a time: ``({0: [entity, ...]}, 0)``.
 
-    The second result is when a predicate of the namespace was last learned or corrected, in microseconds; 0 for never.
-    *vectors* are the embeddings of the names. With *exact*, only entities of the same name are returned.
-
-    Raises: `EmbeddingMismatch` if the stored entities are embedded by another model.
+    The keys are indexes in *mentions*. The time is when a predicate was last learned, in microseconds; 0: never.
+    *vectors*: embeddings of the names. *exact*: only entities of the same name. Raises `EmbeddingMismatch`.
     """
     names = [
         {
@@ -109,9 +106,8 @@ def select_offered(
 ) -> list[Candidate]:
     """Return the stored entities in *own* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
 
-    *own* are the stored entities with a name like that of *mention*; *best* has such entities for each of *mentions*,
-    by index. If the owner "Ann" is one of *mentions* and certainly a stored entity, the aliases of that entity count as
-    the owner too: "Annie's dog".
+    *own*: stored entities with a similar name. *best*: such entities for each of *mentions*, by index; they give other
+    names of the owner ("Annie's dog").
     """
     fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
     owner, noun = split_owner(mention.name) or ("", "")
@@ -150,11 +146,10 @@ def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
 
 
 def certain(mention: EntityMention, candidates: Candidates, settings: Settings) -> Candidate | None:
-    """Return the stored entity in *candidates* that *mention* certainly is, or ``None`` if that is not certain.
+    """Return the stored entity in *candidates* that *mention* certainly is, or ``None``.
 
-    A candidate is certain if it is the only one with the mention's name and type, and not marked as doubted. It is also
-    certain if it is the only one with a score of at least `settings.merge_threshold`, and both names have the same
-    digits.
+    It must be the only one with the same name and type, and not marked as doubted; or the only one with a similar name
+    (`settings.merge_threshold`), with the same digits.
     """
     key = alias_key(mention.name)
     if any(candidate.get("apart") for candidate in candidates):
@@ -176,10 +171,10 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
 
 
 def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Mark stored entities that have the name of a mention but may be somebody else; return the marked *candidates*.
+    """Return *candidates* with marks on stored entities that have a mention's name but may be somebody else.
 
-    *candidates* has the stored entities that each mention may be, by the index of the mention. The mark is `apart`
-    (surely somebody else) or `doubted`.
+    *candidates*: the stored entities that each mention may be, by its index. The mark is `apart` (certainly another) or
+    `doubted`.
     """
     same: dict[int, Candidate] = {}
     for place, mention in enumerate(draft.mentions):
@@ -194,9 +189,9 @@ def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[d
 
 
 def unclear(mentions: Sequence[EntityMention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
-    """Return the mentions about which the model must be asked: ``{index of the mention: [stored entity, ...]}``.
+    """Return the stored entities about which the model must be asked: ``{index of the mention: [entity, ...]}``.
 
-    *candidates* has the stored entities that each of *mentions* may be, by index.
+    *candidates*: the stored entities that each of *mentions* may be, by index.
     """
     open_ones: dict[int, list[Candidate]] = {}
     for new, own in candidates.items():
@@ -214,9 +209,9 @@ def _digits(name: str) -> list[str]:
 
 
 def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, EntityMatch]]:
-    """Ask the model which stored entity each unclear mention is, and return its answers by the index of the mention.
+    """Ask the model which stored entity each unclear mention is; return its answers by the index of the mention.
 
-    *unsure* has the stored entities that each unclear mention may be, by the same index.
+    *unsure*: the stored entities to choose from, by the same index.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
@@ -249,10 +244,10 @@ def _show(candidate: Candidate) -> JSON:
 def resolve_all(
     draft: Draft, candidates: ByPlace, identities: Mapping[int, EntityMatch], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
-    """Return one entity for each mention of the episode: a stored entity if the match is certain, else a new one.
+    """Return one entity for each mention in a text: the stored entity if the match is certain, else a new one.
 
-    *candidates* (stored entities) and *identities* (the model's answers) are by the index of the mention. Mentions of
-    the same entity become one.
+    *candidates* (stored entities) and *identities* (the model's answers) are by the mention's index. Equal entities are
+    merged.
     """
     resolved: list[ResolvedEntity] = []
     for new, mention in enumerate(draft.mentions):
@@ -265,9 +260,9 @@ def resolve_all(
 
 
 def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
-    """Merge each speaker with the entity of the name that they give ("I'm Ann"); return the changed *resolved*.
+    """Return *resolved*, in which each speaker and the name that they give ("I'm Ann") become the same entity.
 
-    *resolved* are the entities of *mentions*, in this order. Two stored entities are not merged: a person decides.
+    *resolved*: the entities of *mentions*, in order. Two stored entities are not merged.
     """
     entities = list(resolved)
     for place, mention in enumerate(mentions):
@@ -289,7 +284,7 @@ def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[Resol
 def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str:
     """Return the key of a new entity, made from its name and type.
 
-    If one of the stored *candidates* has that key already, the key includes *episode*, the id of the episode.
+    If a stored entity in *candidates* has that key, *episode* (the id of the message) is added to it.
     """
     key = entity_key(mention.name, mention.type)
     is_taken = any(key == candidate["key"] for candidate in candidates)
@@ -299,10 +294,9 @@ def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str
 def _resolve(
     mention: EntityMention, candidates: Candidates, identity: EntityMatch | None, draft: Draft, settings: Settings
 ) -> ResolvedEntity:
-    """Return the entity that *mention* is: one of the stored *candidates* if that is certain, else a new one.
+    """Return the entity that *mention* is: a stored one in *candidates* if that is certain, else a new one.
 
-    *identity* is the model's answer about the mention, ``None`` if it was not asked. If the answer is unsure, it
-    becomes the `doubt` of the new entity, for a person to decide.
+    *identity*: the model's answer, ``None`` if it was not asked. An unsure answer becomes the new entity's `doubt`.
     """
     same = certain(mention, candidates, settings)
     if same is not None:
@@ -327,9 +321,8 @@ def _find_doubt(
 ) -> EntityMatch | None:
     """Return the stored entity that *mention* may be, for a person to decide; ``None`` if there is none.
 
-    *identity* is the model's answer about *mention*, and *same* the stored entity that the answer names. If it names
-    none (``None``) and its confidence is below `settings.auto_threshold`, a stored entity in *candidates* with the name
-    of *mention* takes its place. A confidence below `settings.review_threshold` gives ``None``.
+    *identity*: the model's answer about *mention*. *same*: the stored entity that it names, or None. *candidates*: all
+    stored entities with a similar name.
     """
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))
@@ -341,10 +334,9 @@ def _find_doubt(
 
 
 def _match_entity(mention: EntityMention, same: Candidate, fullest: str | None) -> ResolvedEntity:
-    """Return the stored entity *same* as the match for *mention*; the name of the mention is added as an alias.
+    """Return the stored entity *same* as the match for *mention*, with the mention's name as an alias.
 
-    *fullest* is the name that the model chose as the fullest, or ``None``. If it is one of the known names, the entity
-    is renamed to it.
+    *fullest*: the fullest name according to the model, or ``None``; if it is a known name, the entity gets it.
     """
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}

@@ -51,14 +51,11 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 
 
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 9 of ingestion: write all results about the episode in one atomic query, and mark the episode as done.
+    """Step 9 of ingestion: write all results about the message in one atomic query, and mark it as done.
 
-    An episode with more than `MOST_AT_ONCE` facts or entities is written in parts; after each part, the graph repeats
-    the steps from `dedupe`. If another writer changed related facts, nothing is written and the graph also repeats from
-    `dedupe`. If something was deleted from the namespace meanwhile, it repeats from `receive`, since prompts may have
-    shown deleted messages.
-
-    Raises: `DatabaseUnavailable` after `MOST_CONFLICTS` such attempts; the episode stays saved.
+    Returns state keys. `retry_from` is the step to repeat from: "dedupe" for the next part of a long message or after a
+    conflict with another writer, "receive" if something was deleted meanwhile, else None. Raises: `DatabaseUnavailable`
+    after `MOST_CONFLICTS` conflicts.
     """
     saved_at, stale = yield from _write(draft, settings)
     written = stale is not None
@@ -79,7 +76,7 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
             **({"facts": facts} if written else NOTHING_READ),
         }
     if stored["forgotten"] != draft.forgotten:
-        return {"retry_from": "receive"}
+        return {"retry_from": "receive"}  # prompts may have shown deleted messages
     if draft.conflicts + 1 >= MOST_CONFLICTS:
         raise DatabaseUnavailable(
             f"other writers changed the same entities {MOST_CONFLICTS} times during this save: try again later"
@@ -88,7 +85,7 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def after_save(state: Row) -> str:
-    """Return the name of the step after `save`: "dedupe" or "receive" to repeat the steps from there, else "done"."""
+    """Return the name of the next step: "dedupe" or "receive" to repeat the steps from there, else "done"."""
     return str(state.get("retry_from") or "done")
 
 
@@ -108,16 +105,15 @@ def _is_last(draft: Draft) -> bool:
 
 
 def _end(draft: Draft, settings: Settings) -> JSON:
-    """Return the properties to set on the episode once all of it is saved, such as its status and model usage."""
+    """Return the properties to set on the message once all of it is saved: ``{"status": "done", ...}``."""
     done = {"status": _status(draft), "reason": draft.skipped, "plan": _plan(draft, settings), "took": _usage(draft)}
     return {**done, **dict.fromkeys(("answers", "reader", "reading_since", "interrupted"))}
 
 
 def _read_status(draft: Draft) -> Flow[JSON]:
-    """Return ``{"status": "done", "forgotten": 2}``: the stored status of the episode, and a counter of deletions.
+    """Return the message's stored status, and a count of deletions: ``{"status": "done", "forgotten": 2}``.
 
-    The status is an `EpisodeStatus`. The counter is the number of deletions in the namespace so far; if it has grown,
-    the data with which the episode was compared may be gone. Raises: `InputError` if the episode itself was deleted.
+    The count is of all deletions in the namespace so far. Raises: `InputError` if the message itself was deleted.
     """
     rows = yield from fetch(episodes.STATUS, id=draft.episode.id)
     if not rows:
@@ -126,9 +122,9 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
 
 def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
-    """Run the save query; return when it ran, in microseconds, and the rows of entities whose summaries are outdated.
+    """Run the save query; return its time in microseconds, and the rows of entities with outdated summaries.
 
-    The rows are ``None`` if nothing was written because another writer changed something.
+    The rows are None if nothing was written because another writer made changes.
     """
     episode = draft.episode
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
@@ -173,9 +169,9 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
 
 
 def _plan(draft: Draft, settings: Settings) -> str:
-    """Return by which plan the episode was processed: "economy", "standard", "thorough", "offline" or "declared".
+    """Return how thoroughly the message was read: "economy", "standard", "thorough", "offline" or "declared".
 
-    It is "standard" in place of "thorough" if the budget was low.
+    "thorough" becomes "standard" if the budget was low.
     """
     if draft.episode.is_declared:
         return "declared"
@@ -185,10 +181,9 @@ def _plan(draft: Draft, settings: Settings) -> str:
 
 
 def _usage(draft: Draft) -> list[float]:
-    """Return the calls, tokens and seconds that models spent on the episode, as a list of seven numbers.
+    """Return the use of models: ``[calls, input_tokens, output_tokens, seconds, calls, input_tokens, output_tokens]``.
 
-    The first four are the calls, input tokens, output tokens and seconds of all steps. The last three are the calls,
-    input tokens and output tokens of the steps that extract entities and facts.
+    The first four numbers are for all steps, the last three for the steps that extract entities and facts.
     """
     counts = ("calls", "input_tokens", "output_tokens")
     readers = ("extract", "reflect", "facts") if draft.stated is None else ("extract", "reflect")
@@ -201,10 +196,9 @@ def _sum(steps: Sequence[Row], *names: str) -> list[float]:
 
 
 def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: Mapping[str, Vector]) -> list[JSON]:
-    """Return the query rows of the *entities* to save: their names, embedding vectors and words for the index.
+    """Return the query rows of the *entities* to save: their names, embeddings and words for the word index.
 
-    *entities* are by their index in `Draft.entities`. *vectors* has the embedding of each new entity's name, by the
-    name.
+    *entities* are by index in `Draft.entities`. *vectors* has the embeddings of new entities by name.
     """
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
@@ -223,7 +217,7 @@ def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: 
 
 
 def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
-    """Yield ``(index in Draft.entities, entity)`` for the entities to save with the next part of a long episode.
+    """Yield (index in `Draft.entities`, entity) for the entities to save with the current part of a long message.
 
     These are the subjects and objects of the part's facts, and the next `MOST_AT_ONCE` entities.
     """
@@ -234,10 +228,9 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
 
 
 def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
-    """Return query rows that link new entities with stored entities of the same name.
+    """Return pairs of new and similar stored entities to save: ``{"apart": [...], "doubts": [...]}``.
 
-    They are ``{"apart": [...], "doubts": [...]}``: pairs of different entities, and pairs that may be the same, for a
-    person to decide.
+    `apart` has pairs of different entities, `doubts` pairs that may be the same, for a person to decide.
     """
     apart: list[JSON] = []
     doubts: list[JSON] = []
@@ -251,15 +244,15 @@ def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
 
 
 def _name_row(name: str) -> JSON:
-    """Return the query row of *name*, a name of an entity, with its words and their weights for the word index."""
+    """Return the query row of an entity's *name*, with its words and their weights for the word index."""
     counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": to_terms(counts)}
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
-    """Return the query rows of new facts (`facts`), stored facts with a new wording (`reworded`), and their words.
+    """Return the query rows of new facts (`facts`), reworded stored facts (`reworded`), and words (`fact_terms`).
 
-    *vectors* has the embedding of each sentence; *entities* are the entities of the episode.
+    *vectors* has the embedding of each sentence. *entities* are the entities of the message.
     """
     fresh: list[JSON] = []
     restated: list[JSON] = []
@@ -278,9 +271,9 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
 
 
 def _statement_rows(draft: Draft) -> list[JSON]:
-    """Return the query rows of the episode's statements: which fact it states, with which dates, in which characters.
+    """Return a query row for each fact that the message states, with its dates and its position in the message.
 
-    `more` is True if an earlier part of the episode states the fact too.
+    `more` is True if an earlier part of the message states the fact too.
     """
     earlier = {fact.stored_id for fact in draft.earlier}
     return [{**_statement_row(fact, draft.episode), "more": fact.stored_id in earlier} for fact in draft.facts]
@@ -296,7 +289,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
 
 
 def index_again(ids: Sequence[str]) -> Flow[None]:
-    """Add facts and entities (*ids*) to the word and vector indexes again, after they were evicted from these."""
+    """Add the facts and entities *ids* to the word and vector indexes again, after they were removed from them."""
     evicted = yield from fetch(ingestion.EVICTED, ids=ids)
     vectors = yield from embed([row["names"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}

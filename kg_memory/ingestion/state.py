@@ -174,17 +174,14 @@ class Draft:
 
     @classmethod
     def of(cls, values: Row) -> Draft:
-        """Build a draft from *values*, the values of a graph state.
-
-        Values that are not fields of `Draft` are put into `given`, the input of the graph.
-        """
+        """Create a `Draft` from *values*, a graph's state; values that are not its fields are put into `given`."""
         records = {name: value for name, value in values.items() if name in _RECORDS}
         return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
     def prompt_fields(self, piece: Piece | None = None) -> JSON:
-        """Return the fields of a prompt that asks about *piece*: ``{"episode": {...}, "previous": [...]}``.
+        """Return the fields of a prompt about a part of the text: ``{"episode": {...}, "previous": [...]}``.
 
-        *piece* is a part of the episode's text, by default the first one. `previous` are the previous messages.
+        *piece* is the part; None is the first one. `previous` are the messages before.
         """
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
@@ -194,7 +191,7 @@ class Draft:
 
 
 def type_fields(settings: Settings) -> JSON:
-    """Return the prompt fields for the declared types in *settings*: ``{"entity_types": ..., "fact_types": ...}``."""
+    """Return the types declared in *settings* as prompt fields: ``{"entity_types": {...}, "fact_types": [...]}``."""
     entity_types = {declared.name: declared.description for declared in settings.entity_types}
     return {"entity_types": entity_types, "fact_types": list(map(_show_fact_type, settings.fact_types))}
 
@@ -211,9 +208,9 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Wrap *step*, which takes a `Draft`, as a node of the ingestion graph, which passes the graph's state as a dict.
+    """Convert *step*, which takes a `Draft`, to a node of the ingestion graph, which takes the state as a dict.
 
-    If an application declared the facts of the episode, the step runs without a model.
+    If the application itself declared the facts, the step runs without a model.
     """
 
     @wraps(step, assigned=("__name__", "__doc__"))  # spans are named by this module
@@ -226,10 +223,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 
 def spare_loop(draft: Draft, flow: Flow[T]) -> Flow[T]:
-    """Make *flow*, a step about *draft*, run in a thread if the text is very long; else return *flow* unchanged.
-
-    In a thread, it does not block an event loop.
-    """
+    """Return *flow*, set to run in a thread if the text of *draft* is so long that it would block an event loop."""
     content = draft.episode.content or str(draft.given.get("content"))
     return in_threads(flow) if len(content) > LONG_CONTENT else flow
 
@@ -242,12 +236,12 @@ _ADAPTERS = {name: TypeAdapter[Any](hint) for name, hint in _RECORDS.items()}
 
 
 def encode(values: Row) -> Row:
-    """Convert the state *values*, which include dataclasses, to JSON for LangGraph; the inverse of `decode`."""
+    """Convert a graph state with dataclasses to JSON, for LangGraph's checkpoints; `decode` reverses it."""
     return to_jsonable_python(values)  # type: ignore[no-any-return]
 
 
 def decode(state: Row) -> Row:
-    """Convert the values in the JSON *state* back to dataclasses; the inverse of `encode`."""
+    """Convert a JSON graph state back to a state with dataclasses; the inverse of `encode`."""
     return {
         name: _ADAPTERS[name].validate_python(value) if name in _ADAPTERS and value is not None else value
         for name, value in state.items()
@@ -272,10 +266,7 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
 
 
 def find_answers(state: Row, model: str) -> GraphCache | None:
-    """Return a cache with the answers of *model* that are stored with the episode in *state*, the state of the graph.
-
-    The first step of the ingestion graph, `receive`, adds the ``episode``; before that, the result is ``None``.
-    """
+    """Return a cache of the answers that *model* gave about the message in *state*; None without a message."""
     if "episode" not in state:
         return None
     return cache_in_episode(state["episode"].id, model, state.get("answers") or {}, done=bool(state.get("done")))
@@ -285,11 +276,9 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 
 
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Ask the model the question that the function *make* builds from *draft*, and return its answer.
+    """Ask the model the question that ``make(draft)`` returns, and return its answer.
 
-    If the model refuses, ask once more without the previous messages, which may be the cause.
-
-    Raises: `ModelRefusal` if the model refuses again, or there are no previous messages.
+    If the model refuses, it is asked once more without the previous messages. Errors: `ModelRefusal`.
     """
     try:
         return (yield make(draft))
@@ -302,10 +291,9 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
 def ask_in_batches(
     prompt: PromptTemplate[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
 ) -> Flow[list[Answer]]:
-    """Ask the model the question *prompt* about all *items*, `BATCH` of them in each request; return the answers.
+    """Ask the model about *items*, up to 25 in each of several parallel requests; return one answer per request.
 
-    The requests are made in parallel. *key* is the field of the prompt that lists the items, *fields* are its other
-    fields. There is one answer for each request; without items, the list is empty.
+    *key* is the field of *prompt* that lists the items; *fields* are its other fields.
     """
     if not items:
         return []
@@ -314,16 +302,15 @@ def ask_in_batches(
     return answers
 
 
-# The names of the prompts whose answers are stored with an episode.
+# The names of the prompts whose answers are stored with an episode; others are cheaper to ask again.
 _KEPT = frozenset("read read_window reflect facts extract_message extract_text extract_json".split())
 
 
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
-    """Return a cache of the answers of *model* about one episode, which are stored in the database with the episode.
+    """Return a cache of the model's answers about one message, which are stored in the database with it.
 
-    *episode* is the id. *answers* are the stored answers: JSON text by question key. New answers are added unless the
-    episode is *done*. Only answers to questions that extract entities and facts are stored; others are cheaper to ask
-    again.
+    *episode* is the message's id. *answers* are the stored answers: JSON text by question key. With *done*, no new
+    answers are stored. Only answers with extracted entities and facts are stored.
     """
 
     def store(key: str, answer: str) -> Flow[Any]:

@@ -45,9 +45,9 @@ _CHINESE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U000
 
 
 def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 10 of ingestion: write new summaries of the entities whose facts the episode changed.
+    """Step 10 of ingestion: write new summaries of the entities whose facts the message changed.
 
-    Also write summaries that are missing because an earlier process crashed.
+    Also write summaries that a crashed process left out.
     """
     if draft.part:  # each part made summaries stale at a time of its own
         yield from refresh(0, draft.saved_at + 1)
@@ -59,11 +59,9 @@ def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001
 
 
 def refresh(since: int, before: int) -> Flow[None]:
-    """Write new summaries of entities whose summary became outdated exactly at *since*, or at any time before *before*.
+    """Write new summaries of entities whose summary became outdated at the time *since*, or before the time *before*.
 
-    Each change of facts marks the summaries that it makes outdated with its time. *since* selects the summaries of one
-    change, *before* the summaries that a crashed process has left. Both are microseconds since the epoch. The model is
-    asked only about entities with many facts. An entity that another writer changes meanwhile is left to that writer.
+    Both are microseconds since the epoch. *before* is for summaries that a crashed process left outdated.
     """
     while True:
         records = yield from fetch(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
@@ -80,10 +78,10 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return a new summary for each entity in *rows*, by entity key: ``{"k1": (text, None)}``.
+    """Return a new summary for each entity in *rows*, by entity key: ``{"k1": ("Ann skis.", None)}``.
 
-    A short summary lists the facts of the entity; a longer one is written by the model, and has a key to reuse it
-    later.
+    Summaries of few facts list these. For a longer summary, written by the model, a key to reuse it takes the place of
+    None.
     """
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
@@ -109,8 +107,7 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
 class _LongSummary:
     """A summary of an entity with many facts: a text by the model about older facts, then a list of the latest facts.
 
-    There are fewer than `AFRESH` latest facts, so that the model is asked only once in `AFRESH` new facts, and when a
-    fact ends.
+    The model is asked again only after `AFRESH` new facts, or when a fact ends.
     """
 
     def __init__(self, row: Entity) -> None:
@@ -130,23 +127,23 @@ class _LongSummary:
 
     @property
     def cached(self) -> str | None:
-        """The model's text in the stored summary, or ``None`` if there is none, or its facts have changed since."""
+        """The model's text in the stored summary; None if there is none, or if the facts have changed since."""
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, place: int) -> JSON:
-        """Return the entity and its facts as JSON for the prompt, with *place* as the ``id`` that the answer refers to.
+        """Return the entity and its facts as JSON for the prompt: ``{"id": 0, "summary": "Ann skis.", ...}``.
 
-        ``summary`` is the model's text in the stored summary. Without such a text, it is the whole stored summary if
-        there are more facts than the prompt shows, else "".
+        *place* is the id. The summary is the stored text of the model. Without one, it is "" if the prompt shows all
+        facts, else the stored summary.
         """
         before = self.row["summary"] if self.row["total"] > MOST_SHOWN else ""
         shown = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}
         return {"id": place, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return the summary, the model's *text* followed by the latest facts, and a key for reusing *text* later.
+        """Return *text*, written by the model, with the latest facts added, and a key for reusing *text* later.
 
-        The key has the length of *text* and a digest of the facts that it summarises.
+        Example: ``("Ann skis. She won.", "9 3f2a")``. The key has the length of *text* and a digest of its facts.
         """
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 
@@ -156,10 +153,7 @@ class _LongSummary:
 
 
 def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
-    """Ask the model to summarise *entities* (JSON), and return its texts by the id of the entity: ``{0: "Ann skis."}``.
-
-    The dict is empty if the model fails.
-    """
+    """Return the model's summaries of *entities* by entity id, ``{0: "Ann skis."}``, or ``{}`` if the model fails."""
     try:
         answer = yield from ask_model(SUMMARISE, entities=entities)
     except ModelError as error:
@@ -169,9 +163,9 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
 
 
 def _shorten(facts: Sequence[str]) -> str:
-    """Return as many of the newest *facts* as fit into `LONGEST` characters as one text, oldest first.
+    """Return the newest *facts* that fit into `LONGEST` characters as one text, oldest first.
 
-    *facts* are sentences, newest first. The text is used if the model fails to write a summary.
+    *facts* are sentences, newest first.
     """
     fitting: list[str] = []
     for sentence in facts:
@@ -182,7 +176,7 @@ def _shorten(facts: Sequence[str]) -> str:
 
 
 def _text(sentences: Iterable[str]) -> str:
-    """Return *sentences* as one text: ``["Ann skis", "She won."] -> "Ann skis. She won."``."""
+    """Join *sentences* to one text, each with a full stop: ``["Ann skis", "She won."] -> "Ann skis. She won."``."""
     return " ".join(_end_sentence(sentence) for sentence in sentences if sentence.strip())
 
 
@@ -201,9 +195,9 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
-    """Return the query row that stores *summary* for the entity *row*, and updates its words in the word index.
+    """Return the query row that stores *summary* for the entity *row*, and updates the word index.
 
-    *worded* is the key by which the model's part of the text is reused, ``None`` without such a part.
+    *worded* is the key for reusing the model's part of the summary, None without such a part.
     """
     changed = tokenise.count_terms(summary)
     changed.subtract(tokenise.count_terms(row["summary"]))

@@ -32,9 +32,9 @@ ROUNDS = 2
 
 
 class Window:
-    """A batch of saved episodes, in the order of arrival, about which the model will be asked in parallel.
+    """A batch of saved messages, in order of arrival, about which the model is asked in parallel.
 
-    *parallel* is the maximum number of questions that are open at a time.
+    *parallel* is the maximum number of open questions.
     """
 
     def __init__(self, parallel: int) -> None:
@@ -42,39 +42,33 @@ class Window:
         self._states: list[JSON] = []
 
     def holds(self, state: Row) -> bool:
-        """Return whether this window, a batch of episodes, already contains the episode of *state*.
-
-        *state* is the input state of an ingestion. A duplicate must wait until the first one is saved.
-        """
+        """Return whether this batch already contains the message in *state*, the input state of an ingestion."""
+        # A duplicate must wait until the first one is saved.
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def is_full_for(self, state: Row) -> bool:
-        """Return whether this window, a batch of episodes, has no room for the episode of *state*.
+        """Return whether the message in *state*, the input state of an ingestion, must wait for the next batch.
 
-        *state* is the input state of an ingestion, which must then wait for the next window. An episode is alone in its
-        window if its text has several pieces, or if a process was killed while it processed the episode.
+        A long message, or one whose processing was killed before, is alone in its batch.
         """
         alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
         return len(self._states) >= self._size or (alone and bool(self._states))
 
     def put(self, state: JSON) -> None:
-        """Add an episode to this window, a batch about which the model will be asked in parallel.
-
-        *state* is the input state of its ingestion; the episode is saved already.
-        """
+        """Add the saved message in *state*, the input state of an ingestion, to this batch."""
         self._states.append(state)
 
     def take(self) -> list[JSON]:
-        """Empty this window, a batch of episodes; return the input states of its ingestions, in order of arrival."""
+        """Empty this batch, and return the input states of its messages in order of arrival."""
         states, self._states = self._states, []
         return states
 
 
 @dataclass(slots=True, eq=False)
 class ReadAhead:
-    """A saved episode with the model's answers about it, which were requested before its ingestion runs.
+    """A saved message, with the answers that the model gave about it before its ingestion runs.
 
-    `answers` maps the key of each question to the answer as JSON text. `steps` are the calls, tokens and seconds spent.
+    `answers` has each answer as JSON text by question key. `steps` are the calls, tokens and seconds spent.
     """
 
     state: JSON
@@ -84,9 +78,9 @@ class ReadAhead:
     steps: list[JSON] = field(default_factory=list)
 
     def ask(self, flow: Flow[T]) -> Flow[T | None]:
-        """Run *flow*, a generator that asks the model about this episode; store the answers, and return its result.
+        """Run *flow*, which asks the model about this message; store the answers, and return the result of *flow*.
 
-        The result is ``None`` if the model fails: the ingestion graph asks again later, and reports the failure.
+        The result is None if the model fails; the ingestion asks again later.
         """
         durable = self._durable()
         asking, began = CachedAnswers(self.draft.namespace, durable=durable), time.perf_counter()
@@ -99,7 +93,7 @@ class ReadAhead:
             self.steps.append(asking.usage("extract", began).model_dump())
 
     def keep(self, question: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer* as the answer to *question*, which the ingestion graph will ask about this episode."""
+        """Store *answer* for later, when the ingestion asks *question* about this message."""
         durable = self._durable()
         self.answers[durable.key(question)] = answer.model_dump_json()
         yield from durable.put(question, answer)
@@ -113,10 +107,9 @@ class ReadAhead:
 
 
 def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
-    """Ask *model* about all episodes in *window* in parallel, and return their states with the answers added.
+    """Ask *model* about all messages in *window* in parallel; return their states with the answers added.
 
-    *window* has input states of the ingestion graph, which later uses these answers instead of asking. A rule-based
-    model needs no time and is not asked; then all episodes are embedded in one request.
+    *window* has input states of ingestions. A rule-based model is not asked; the messages are then embedded together.
     """
     readings = [ReadAhead(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]

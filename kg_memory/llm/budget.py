@@ -70,9 +70,9 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The cost of all questions to models so far, three times: on one `day`, in the `namespace`, and for one `episode`.
+    """The model calls and tokens used so far: on one `day`, in the `namespace`, and for one `episode` (message).
 
-    `namespace` counts the last `Budget.namespace_days` days. An episode is a stored message or text.
+    `namespace` counts the last `Budget.namespace_days` days.
     """
 
     day: Usage = NOTHING
@@ -111,9 +111,9 @@ class Account:
                 self._episodes.put({episode: self._of_episode(episode) + usage})
 
     def spending(self, at: int, episode: str | None) -> Spending:
-        """Return what was spent so far on one day, in the namespace, and for the episode with the id *episode*.
+        """Return the usage so far: on the day of *at*, in the namespace, and for *episode* (a message id or None).
 
-        The day is the one that contains *at*, a time in microseconds since the epoch. The episode may be None.
+        *at* is in microseconds since the epoch.
         """
         with self._lock:
             day = self._stored.day if self.read_at // DAY == at // DAY else NOTHING
@@ -177,11 +177,10 @@ class BudgetMeter:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform one *effect* that a flow yields: ask a question if the budget allows it, or write costs with a query.
+        """Run *effect*, a request that a flow yields, and return its result; limit and count questions to the model.
 
-        The cost of a question to the model is counted. A database query with the parameter `spent` also writes the
-        costs counted since the last such query; one with `spent_since` also reads the stored totals. Other effects are
-        passed on unchanged.
+        A query with the parameter `spent` also writes the costs since the last such query; one with `spent_since` also
+        reads the stored totals.
         """
         match effect:
             case Every(flows):
@@ -220,9 +219,9 @@ class BudgetMeter:
         return (yield from work(partial(self.rules.answer, ask)))
 
     def _ask_within(self, ask: Ask, at: int) -> Flow[BaseModel]:
-        """Return the model's answer to the question *ask*, if the budget allows it at the time *at* (microseconds).
+        """Return the model's answer to *ask*, or raise `BudgetSpent` if the budget does not allow it.
 
-        Raises: `BudgetSpent` if the budget does not allow the question, or the repair of an invalid answer.
+        *at*: now, in microseconds since the epoch. The repair of an invalid answer needs budget too.
         """
         cost, refusals = estimate_cost(ask), list[BudgetSpent]()
 
@@ -243,10 +242,9 @@ class BudgetMeter:
         return answer
 
     def _check(self, ask: Ask, cost: Usage, at: int) -> None:
-        """Raise `BudgetSpent` if *cost* would exceed a limit of the episode, the day or the namespace at time *at*.
+        """Raise `BudgetSpent` if *cost* would exceed a limit of the episode (message), day or namespace.
 
-        Less important questions may use only a share of the limits of the day and the namespace. *at* is in
-        microseconds since the epoch.
+        *at*: now, in microseconds since the epoch. Less important questions may use only a part of the limits.
         """
         spending, rung = self.account.spending(at, ask.episode), rung_of(ask.prompt.name)
         for scope in SCOPES if ask.episode is not None else SCOPES[1:]:
@@ -276,11 +274,10 @@ class BudgetMeter:
         return rows
 
     def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return the query parameters *params*, with the costs to write and the days of the costs to read added.
+        """Return the query parameters *params*, with the costs to write and the days to read added.
 
-        *unwritten* is the usage (calls and tokens) to write for *day*, which is today as the number of days since the
-        epoch. A query that reads the ledger of daily costs gets `spent_today`, this day, and `spent_since`, the first
-        day that counts for the budget of the namespace.
+        *unwritten*: the model calls and tokens to write for *day* (today, as days since the epoch). Added are
+        ``spent``, and ``spent_today`` and ``spent_since`` (first day to read) if the query reads stored costs.
         """
         more: dict[str, object] = {}
         if unwritten != NOTHING:
@@ -292,11 +289,10 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return a function ``meter(flow, namespace)``, which wraps a flow to count and limit its questions to *model*.
+    """Return ``meter(flow, namespace)``, which wraps a flow to count and limit its questions to *model*.
 
-    A flow is a generator that yields database queries and questions to models; the wrapped flow returns the same
-    result. *budget* has the limits. The offline model *rules* answers questions over budget, where it can. If *model*
-    itself is rule-based, it costs nothing, and ``meter`` returns the flow unchanged.
+    A flow is a generator that yields database queries and questions to models. The offline model *rules* answers
+    questions over *budget*, where it can. Flows of a rule-based *model* are not changed.
     """
     accounts, limited = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False), bool(budget)
 
@@ -311,10 +307,9 @@ def _to_usage(counts: Iterable[float]) -> Usage:
 
 
 def _describe_limit(scope: Scope, measure: str, limit: float, before: float, more: float) -> str:
-    """Return the error message for a spent budget, which names the setting to raise: "the budget of the day is ...".
+    """Return the error message for a spent budget: "the budget of the day is spent (9 of 10 calls, ...): raise ...".
 
-    *before* is what was spent of *limit* so far, *more* what the question needs, and *measure* the unit of all three
-    ("tokens" or "money").
+    *before*: spent so far. *more*: needed by the question. *measure*: the unit, "calls", "tokens" or "money".
     """
     variable = f"{ENV_PREFIX}{scope.upper()}_{measure.upper()}"
     owner = {"episode": "an episode", "day": "the day", "namespace": "the namespace"}[scope]

@@ -121,9 +121,9 @@ def make_reliable(
     sleeper: Sleeper | None = None,
     limiter: RateLimiter | None = None,
 ) -> ReliableEmbeddings:
-    """Wrap *model* with retries, a rate limit, clear errors and validated vectors; unchanged if it has them already.
+    """Wrap *model* with retries, a rate limit and checks of its vectors; a wrapped model is returned unchanged.
 
-    By default, the *limiter* is shared by all callers of the same model on the same server with the same API key.
+    By default, the *limiter* is shared by all callers of the same model, server and API key.
     """
     if isinstance(model, ReliableEmbeddings):
         return model
@@ -184,12 +184,10 @@ def _texts(values: Iterable[object]) -> list[str]:
 def to_unit_vectors(
     vectors: Sequence[Sequence[float]], texts: Sequence[str], dimension: int | None = None
 ) -> list[Vector]:
-    """Return *vectors* scaled to length 1: ``[[3, 4]] -> [[0.6, 0.8]]``. There is one vector for each of *texts*.
+    """Return *vectors* scaled to length 1: ``[[3, 4]] -> [[0.6, 0.8]]``.
 
-    All vectors must have the same *dimension*, by default that of the first. A zero vector would crash ranking in the
-    database: for a text without letters and digits, it is replaced by a fixed vector.
-
-    Raises: `EmbeddingError` for missing or invalid vectors; its message has the index of the text, not the text.
+    *texts* are their texts, one for each vector. *dimension*: the length of each vector; None: that of the first.
+    Raises `EmbeddingError` for missing or invalid vectors.
     """
     if len(vectors) != len(texts):
         raise EmbeddingError(

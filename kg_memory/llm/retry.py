@@ -112,7 +112,7 @@ class RateLimiter:
             yield seconds
 
     def _reserve(self, tokens: float, longest: float) -> float:
-        """Count a request, return its start in clock seconds; raise `QueueTimeout` if over *longest* seconds away."""
+        """Reserve a request; return when it may start (clock time); raise `QueueTimeout` if over *longest* s away."""
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
@@ -239,12 +239,10 @@ class RetryPolicy:
 def with_retries(
     request: Any, policy: RetryPolicy, limiter: RateLimiter, sleeper: Sleeper = Sleeper(), tokens: float = 0
 ) -> Flow[Any]:
-    """Send *request*, an effect that calls a model, repeat it until it succeeds, and return the response.
+    """Send *request*, an effect that calls a model, until it succeeds, and return the response.
 
-    *policy* says how often to repeat it. *limiter* delays each attempt to observe the rate limit, for which *tokens* is
-    the estimated size of the request.
-
-    Raises: `QueueTimeout` if the queue of *limiter* is too long, or the error of the last attempt.
+    *policy* limits the attempts. *limiter* delays each; *tokens* is the estimated size of the request. Raises
+    `QueueTimeout` if a delay would be too long, or the error of the last attempt.
     """
     attempt, waited = 1, 0.0
     while True:

@@ -17,12 +17,12 @@ LINKS_PER_QUERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """The parts of a Cypher query that differ between the kinds of nodes with embedding vectors; ``n`` is the node.
+    """Cypher for the texts and vectors of one kind of nodes, in a query that calls the node ``n``.
 
     - *label*: the node label, such as ``Fact``.
-    - *text*: a Cypher expression for the text to embed.
-    - *has*: a Cypher condition that the node has a vector.
-    - *on*: a Cypher clause that binds ``v``, the node that stores the vector as ``embedding``.
+    - *text*: an expression for the text to embed.
+    - *has*: a condition that the node has a vector.
+    - *on*: a clause that binds ``v``, the node whose ``embedding`` is the vector.
     """
 
     label: str

@@ -40,10 +40,9 @@ _LATE = (
 
 
 class Engine:
-    """What all groups of methods of one `GraphMemory` share: the driver, the settings and the LangGraph pipelines.
+    """The driver, settings and LangGraph pipelines that all methods of one `GraphMemory` share.
 
-    The driver runs database queries and model calls. A pipeline is built at its first use, because importing LangGraph
-    is slow.
+    The driver runs database queries and model calls. Each pipeline is built at its first use.
     """
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
@@ -159,11 +158,10 @@ class Group:
 def verb(
     flow: Callable[Concatenate[G, P], Flow[T]],
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
-    """Return two public methods, sync and async, that run the generator method *flow*.
+    """Return two methods, sync and async, that run the generator method *flow*.
 
-    For example, ``search, asearch = verb(_search)``. Each method validates the keyword argument *namespace*
-    (``"default"`` if left out), opens a telemetry span, and runs *flow* on the graph of that namespace. The name of
-    *flow* must start with ``_``.
+    For example, ``search, asearch = verb(_search)``. Their keyword argument *namespace* selects the graph; the default
+    is ``"default"``.
     """
     name = flow.__name__.removeprefix("_")
 
@@ -191,10 +189,9 @@ def verb(
 
 
 def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
-    """Import and run the plug-in *name*, which implements a public method such as ``"evict"``, and return its result.
+    """Run the plug-in *name*, such as ``"evict"``, with *args* and *kwargs*, and return its result.
 
-    A plug-in is an entry point in the group ``kg_memory.verbs``: a generator function, called with *args* and *kwargs*.
-    Raises `SettingsError` if it is not installed.
+    A plug-in is an installed entry point in the group ``kg_memory.verbs``. Raises `SettingsError` if it is missing.
     """
     flow = yield from work(partial(load_plugin, "verbs", name))
     return (yield from flow(*args, **kwargs))

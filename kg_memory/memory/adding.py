@@ -97,10 +97,9 @@ class Tally:
 
 
 def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
-    """Return the length of *items*, or None for an iterator without a length; raise `InputError` for a single item.
+    """Return the length of *items*, or None for an iterator; raise `InputError` for one item in place of a list.
 
-    The check catches a text in place of a list of episodes. For the message: *name* is the caller's argument, and
-    *what* is such as ``"episodes"``.
+    For the message: *name* is the caller's argument, *what* such as ``"episodes"``.
     """
     if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
         raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
@@ -132,30 +131,27 @@ def input_state(episode: Input) -> State:
 
 
 def date_input(episode: Input, clock: Callable[[], int]) -> State:
-    """Convert an episode (a message or text) to the input dict of the ingestion graph, dated now if it has no date.
+    """Convert an episode (a message or text) to the input of the ingestion graph, dated now if it has no date.
 
-    *clock* returns the time in microseconds since the epoch. The date must be set before the episode is saved, as its
-    id depends on it.
+    *clock*: returns the time in microseconds since the epoch.
     """
     state = input_state(episode)
+    # The id of an episode depends on its date, so the date is set before saving.
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
 
 
 def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
-    """Yield each of *episodes* (messages, texts) as the input dict of the ingestion graph, with *namespace* and a date.
+    """Convert *episodes* (messages, texts) to inputs of the ingestion graph, dated now if they have no date.
 
-    Episodes without a date get the time of *clock* (microseconds since the epoch). Raises `InputError` if *episodes* is
-    a single episode or not iterable.
+    *clock*: returns the time in microseconds since the epoch.
     """
     count_items("episodes", episodes, "episodes")
     return ({**date_input(episode, clock), "namespace": namespace} for episode in episodes)
 
 
 def input_of(episode: Episode) -> State:
-    """Convert a stored episode (a message or text) to the input dict of the ingestion graph, to read its facts again.
-
-    The dict has its id as ``saved_id``, so that an episode that was deleted meanwhile is not stored again.
-    """
+    """Convert a stored episode (a message or text) to the input of the ingestion graph, to extract its facts again."""
+    # With "saved_id", an episode that was deleted meanwhile is not stored again.
     return {**input_state(episode.model_dump(include=set(EpisodeInput.model_fields))), "saved_id": episode.id}
 
 
@@ -165,8 +161,7 @@ def input_of(episode: Episode) -> State:
 def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
     """Save one episode (a message or text), extract its facts, and return the result.
 
-    *state*: the episode as the input dict of the ingestion graph. With the plan ``economy`` it is only saved, and read
-    later together with other messages of its conversation. The communities are refreshed if that is due.
+    *state*: the input of the ingestion graph. With the plan ``economy``, facts are extracted later.
     """
     if engine.settings.plan == "economy" and state["kind"] != EpisodeKind.FACT:
         result = yield from _add_later(engine, state, namespace)
@@ -177,10 +172,9 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
-    """Save many episodes (messages, texts), extract their facts, and return a result for each.
+    """Save episodes (messages, texts), extract their facts, and return a result for each.
 
-    *states*: the episodes as input dicts of the ingestion graph, with dates. *tally* collects the results. With the
-    plan ``economy``, episodes that wait from earlier calls are read first.
+    *states*: inputs of the ingestion graph, with dates. *tally*: collects the results.
     """
     if engine.settings.plan == "economy":  # read the waiting episodes first: the new ones do not wait
         waiting = yield from load_plugin("plans", "economy").all_waiting()
@@ -193,12 +187,10 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 def read_inputs(
     engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
 ) -> Flow[None]:
-    """Save episodes (messages, texts) and extract their facts, in batches; add the result of each to *tally*.
+    """Save episodes (messages, texts) and extract their facts in batches; add the result of each to *tally*.
 
-    *states* are the episodes as input dicts of the ingestion graph, with dates. *window* collects a batch, which the
-    model reads in parallel; None makes batches of twice `Settings.parallel`. If a new episode is invalid, the episodes
-    before it are read, then its error is raised. If a model is unreachable or a budget is spent, all other *states* are
-    saved unread, then the error is raised.
+    *states*: inputs of the ingestion graph, with dates. *window*: collects a batch. After an error of a model or
+    budget, all other episodes are saved for later.
     """
     window, states = window or Window(engine.settings.parallel), iter(states)
     try:
@@ -268,9 +260,9 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 
 
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Extract the facts of a batch of saved episodes (messages, texts), and add the result of each to *tally*.
+    """Extract the facts of a batch of saved episodes (messages, texts) in parallel; add the result of each to *tally*.
 
-    *window* is the batch, as input dicts of the ingestion graph. The model is asked about all at the same time.
+    *window*: the batch, as inputs of the ingestion graph.
     """
     if not window:
         return
@@ -287,9 +279,9 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
 
 
 def _declared_texts(state: State) -> Iterator[str]:
-    """Yield the entity names and sentences of the facts that a saved episode declares, to embed them in one request.
+    """Yield the entity names and sentences of the facts that a saved episode declares as JSON.
 
-    *state* is the episode as the input dict of the ingestion graph. A message declares none.
+    *state*: the input of the ingestion graph.
     """
     if state["episode"].is_declared:
         for fact in parse_content(state["episode"].content):
@@ -297,9 +289,9 @@ def _declared_texts(state: State) -> Iterator[str]:
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
-    """Extract the facts of a saved episode (a message or text), without refreshing summaries, and return its result.
+    """Extract the facts of a saved episode (a message or text), and return the result, or a result with the error.
 
-    *state* is what `receive_input` returned. If the episode itself causes an error, the result contains it.
+    *state*: from `receive_input`.
     """
     try:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
@@ -318,9 +310,9 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Extract the facts of a stored episode (a message or text) again; return its result, or one with the error.
+    """Extract the facts of a stored episode (a message or text) again; return the result, or a result with the error.
 
-    *state* is what `input_of` returned. *context*: options of the run, such as another plan; None means the defaults.
+    *state*: from `input_of`.
     """
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
@@ -369,11 +361,10 @@ def result_of_saving(state: State) -> AddResult:
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the result of adding an episode (a message or text) that is saved, but whose facts could not be extracted.
+    """Return the result for a saved episode (a message or text) whose facts could not be extracted.
 
-    *error* is what failed. It is raised instead if the episode is not its cause (as with an unreachable model), or was
-    not saved. *state*: the input of the graph, with ``saved_id`` if the episode was stored before. *began*: the start
-    of the call, in microseconds since the epoch; an episode that was saved earlier does not count as new.
+    *error*: the cause; it is raised if the episode was not saved, or is not to blame (an unreachable model). *state*:
+    the input of the graph. *began*: the start of the call, in microseconds since the epoch.
     """
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))

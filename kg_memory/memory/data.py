@@ -79,17 +79,14 @@ class Data(Group):
     ) -> Flow[ImportResult]:
         """Import a file written by `export` into *namespace*, and return the number of records of each kind.
 
-        If the import fails, nothing is changed. *namespace*, if left out, is the exported one. For another namespace
-        all ids are computed anew, so that adding an exported message again still finds the stored one.
-        *replace* allows a namespace that has content: the old content is deleted at the moment when the new one is
-        complete.
-        *embeddings*: False ignores the vectors of the file and computes all again, as is done for a file without
-        vectors.
-        *memory_only* rejects an export of a `KGStore` (a LangGraph store).
-        *progress* is called with the number of bytes read and the size of the file.
+        - *namespace*: by default, the exported one.
+        - *replace* allows a namespace that has content; the old content is deleted at the end.
+        - *embeddings*: False computes all vectors again.
+        - *memory_only* rejects an export of a `KGStore` (a LangGraph store).
+        - *progress* is called with (bytes read, file size).
 
-        Raises `InputError` with the number of an invalid line, `EmbeddingMismatch` if the vectors come from another
-        model, and `DatabaseError`.
+        If it fails, nothing is changed. Raises `InputError` with the number of an invalid line, `EmbeddingMismatch` for
+        vectors of another model, and `DatabaseError`.
         """
         from kg_memory.maintenance.transfer.imports import ImportOptions, import_export  # noqa: PLC0415
 
@@ -110,17 +107,15 @@ class Data(Group):
     ) -> Flow[ImportResult]:
         """Add the export file of another memory system to *namespace*, and return the counts.
 
-        *origin* is ``zep``, ``graphiti``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``.
-        *source* is the file; for ``graphiti`` also the URL of its database with the name of the graph:
-        ``falkor://host:6379#default_db``.
-        *group* is the owner whose memory is imported, if the file has several.
-        *read*: False saves texts without extracting their facts, for which a model is needed; `episodes.resume` does
-        this later. Facts in the file are stored as they are, without a model, in both cases.
-        *progress* is called with the numbers of stored and of all records.
+        - *origin* is ``zep``, ``graphiti``, ``memvara``, ``mem0``, ``langmem``, ``letta`` or ``csv``.
+        - *source* is the file; for ``graphiti`` also the URL of its graph: ``falkor://host:6379#default_db``.
+        - *group* is the owner to import, if the file has several.
+        - *read*: False stores texts without extracting their facts, which needs a model; `episodes.resume` does this
+          later.
+        - *progress* is called with (stored records, all records).
 
-        All records are checked before the first is stored. After an interruption, call it again: it continues where it
-        stopped, because each record keeps the id of its source. See `docs/moving_in.md`. Raises `InputError`, which
-        names a wrong record.
+        After an interruption, call it again. See `docs/moving_in.md`. Raises `InputError` for an invalid record, before
+        any is stored.
         """
         where = {"group": group, "namespace": namespace}
         return run_plugin("import_from", self._engine, origin, source, **where, read=read, progress=progress)
@@ -132,8 +127,8 @@ class Data(Group):
     ) -> Flow[int]:
         """Compute all vectors of *namespace* again with this memory's embedding model; return the number of vectors.
 
-        Until it is done, no memory can use the namespace; if it is interrupted, call it again. *progress* is called
-        with the number of vectors done and the number of all vectors. Raises `InputError` for an empty namespace.
+        The namespace cannot be used meanwhile; after an interruption, call it again. *progress* is called with (done,
+        all). Raises `InputError` for an empty namespace.
         """
         return work(lambda: reembed(self._engine.driver, namespace, progress))
 

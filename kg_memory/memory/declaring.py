@@ -73,10 +73,10 @@ FACT_FIELDS = FactRow.__annotations__.keys() - EPISODE_FIELDS
 
 
 class Declaration(NamedTuple):
-    """A validated episode (a stored record) that declares facts, ready for the ingestion graph.
+    """Facts from an application, validated and ready to store.
 
-    `state`: the input dict of the graph. `premises`: ids of facts on which the declared facts are based. `unmapped`:
-    names of the facts that could not be extracted from a JSON record, with the reasons.
+    `state`: the input dict of the ingestion graph. `premises`: ids of facts on which these facts are based. `unmapped`:
+    names of facts that could not be extracted from a JSON record, with the reasons.
     """
 
     state: State
@@ -85,9 +85,9 @@ class Declaration(NamedTuple):
 
 
 class MappedRecord(NamedTuple):
-    """The facts that a mapping extracted from one JSON record.
+    """The facts extracted from one JSON record.
 
-    `unmapped`: names of the facts that it could not extract, with the reasons. `episode`: fields of the record to store
+    `unmapped`: names of facts that could not be extracted, with the reasons. `episode`: fields of the record to store
     with the facts, such as `source_id`.
     """
 
@@ -101,10 +101,10 @@ ApplyMapping = Callable[[Any], MappedRecord]
 
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
-    """Store one fact that the application declares, and return what changed in the graph.
+    """Store one fact from an application, and return what changed in the graph.
 
-    *row* is a dict with the fields of `FactRow`. The row is saved first: if a later step fails, `episodes.resume`
-    finishes it.
+    *row*: the fields of `FactRow`: ``{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}``. If a step after
+    saving fails, `episodes.resume` finishes it.
     """
     return _add_declaration(engine, declaration_of(row, engine), namespace)
 
@@ -122,11 +122,10 @@ def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -
 def declare_many(
     engine: Engine, rows: Iterable[Any], mapping: FactMapping | None, namespace: str, tally: Tally
 ) -> Flow[list[AddResult]]:
-    """Store the facts of *rows* in their order, and return one result for each row.
+    """Store the facts of *rows*, and return one result for each row, in order.
 
-    A row is a `FactRow` or a tuple ``(subject, predicate, object)``. With *mapping*, each row is a JSON record from
-    which the mapping extracts facts. *tally* collects the results. Raises one `InputError` with all invalid rows,
-    before any row is saved.
+    A row is a `FactRow`, a tuple ``(subject, predicate, object)`` or, with *mapping*, a JSON record from which facts
+    are extracted. Raises one `InputError` for all invalid rows, before any row is saved.
     """
     apply = None if mapping is None else (yield from _open_mapping(mapping))
     declarations = _validate_rows(rows, apply, engine)
@@ -137,10 +136,9 @@ def declare_many(
 
 
 def declare_states(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Store episodes (records of an application) that declare facts, without a model; add each result to *tally*.
+    """Store facts from an application without asking a model, and add each result to *tally*.
 
-    *states* are the episodes as input dicts of the ingestion graph. Raises `InputError` for the first episode that
-    cannot be saved, such as one whose `source_id` is in use.
+    *states*: input dicts of the ingestion graph. Raises `InputError` for the first that cannot be saved.
     """
     yield from without_model(read_inputs(engine, states, namespace, tally, Window(WINDOW // ROUNDS)))
 
@@ -148,10 +146,10 @@ def declare_states(engine: Engine, states: Iterable[State], namespace: str, tall
 def add_record(
     engine: Engine, content: str, kind: EpisodeKind | str, mapping: FactMapping, episode: Row, namespace: str
 ) -> Flow[AddResult]:
-    """Store a JSON record, add the facts that *mapping* extracts from it, and return what changed.
+    """Store a JSON record and the facts that *mapping* extracts from it, and return what changed.
 
-    *content*: the JSON text. *kind*: must be ``"json"``. *episode*: other fields to store, such as `at` and `source`;
-    they override those of the mapping. Raises `InputError`.
+    *content*: the JSON text. *kind*: must be ``"json"``. *episode*: other fields to store, such as `source`. Raises
+    `InputError`.
     """
     if kind != EpisodeKind.JSON:
         raise InputError(f"kind must be 'json' with a mapping, got {short(str(kind))}; a mapping needs a JSON record")
@@ -177,10 +175,9 @@ def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
-    """Return a validated episode (a record to store) for each of *rows*; if any is invalid, raise an `InputError`.
+    """Return each of *rows*, validated and ready to store; raise one `InputError` if any rows are invalid.
 
-    The error lists all invalid rows by number. *apply* extracts the facts from a JSON record; None means that each row
-    is a fact.
+    *apply*: extracts the facts from a JSON record; None: each row is a fact.
     """
     declarations: list[Declaration] = []
     problems: list[str] = []
@@ -236,9 +233,10 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:
-    """Return the input dict of the ingestion graph for a stored record that declares *facts*. Raises `InputError`.
+    """Return the input of the ingestion graph for *facts*: ``{"content": ..., "kind": "fact", "at": ..., ...}``.
 
-    *record*: the JSON record with the facts, or None. *episode*: other fields to store, such as ``source``.
+    *record*: the JSON record with the facts, or None. *episode*: other fields to store, such as ``source``. Raises
+    `InputError`.
     """
     trust, at = episode.get("trust"), episode.get("at")
     state = {

@@ -61,7 +61,7 @@ class Entities(Group):
         """Return stored entities with names that mean nearly the same as *name*, best first.
 
         Only entities that were added while `Settings.note_linking` was on are found. `Entity.score` is the similarity
-        of the names, up to 1. *limit* is the maximum number of entities.
+        of the names, up to 1. *limit*: the maximum number of entities.
         """
         alias = alias_key(replace_unstorable(validate_name("name", name, NAME_HINT)))
         linked = yield from fetch(queries.SIMILAR_TO, alias=alias, limit=validate_count("limit", limit))
@@ -119,11 +119,10 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Neighbourhood]:
-        """Return the entities that at most *steps* facts in a row connect with the entity *name*, and these facts.
+        """Return the facts around the entity *name*, and the entities that they connect, the nearest first.
 
-        The nearest come first. *name* is a name, an alias or an id. *steps* is from 1 to 6, *limit* the maximum number
-        of facts. Only facts that hold now are followed; *as_of*, *during* and *believed_at* choose another time, see
-        `Facts`. Raises `InputError`.
+        *name*: a name, an alias or an id. *steps*: the maximum distance, 1 to 6 facts. *limit*: the maximum number of
+        facts. *as_of*, *during* and *believed_at*: another time than now, as in `Facts`. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         return (yield from read_neighbourhood(name, steps, limit, window, believed))
@@ -193,11 +192,12 @@ class Entities(Group):
     ) -> Flow[IdentityDecision]:
         """Split an entity that mixes two people or things: move some of its facts to a new entity; return the decision.
 
-        *entity* is a name or an id. The *facts* with these ids move to a new entity called *name*, of the type *type*;
-        so does everything that the *episodes* with these ids state about the entity. If other episodes state a fact
-        too, both entities have it afterwards. A name goes to the entity whose episodes use it. If a fact of one entity
-        had superseded a fact of the other, both hold again. The two entities are never merged automatically again;
-        `undo` reverses the split. *by* (who decides) and *reason* are stored. Raises `InputError`.
+        - *entity*: a name or an id. *name* and *type*: those of the new entity.
+        - *facts*: ids of the facts to move. *episodes*: ids of messages whose facts about the entity are moved.
+        - *by* (who decides) and *reason* are stored.
+
+        A fact that other messages state too stays with both entities. The two entities are not merged automatically
+        again. `undo` reverses the split. Raises `InputError`.
         """
         request = SplitRequest(
             _validate_ids("facts", facts),
@@ -214,8 +214,8 @@ class Entities(Group):
     ) -> Flow[IdentityDecision]:
         """Undo a merge, a split, or the decision whether two entities are the same; return the undone decision.
 
-        *decision* is its id. Facts and names move back; facts that were added since stay where they are. *by* (who
-        decides) and *reason* are stored. Raises `InputError` if the decision is undone already.
+        *decision*: its id. *by* (who decides) and *reason* are stored. Facts that were added since stay where they are.
+        Raises `InputError` if the decision is undone already.
         """
         return undo(decision, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
@@ -262,11 +262,11 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
 def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
-    """Return the entities that at most *steps* facts in a row connect with the entity *name*, and these facts.
+    """Return the facts around the entity *name*, and the entities that they connect, the nearest first.
 
-    The nearest come first; *limit* is the maximum number of facts. *window*: the period ``(since, until)`` in which the
-    facts must hold. *believed_at*: the time at which the memory believed them. Both are in microseconds since the
-    epoch; None is now.
+    *steps*: the maximum distance, in facts. *limit*: the maximum number of facts. *window*: the period ``(since,
+    until)`` in which the facts hold. *believed_at*: when they were believed. Times are microseconds since the epoch;
+    None is now.
     """
     limit, steps = validate_count("limit", limit), _validate_steps(steps)
     window = window or (yield from read_present())
@@ -340,11 +340,10 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
 
 
 def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Return the ids of entities that the next step of a path search reaches for the first time.
+    """Return the ids of the entities that one step of a path search reaches for the first time.
 
-    *links*: the facts found in that step, ``{"id": entity id, "fact": fact id, "ends": ids of the fact's other
-    entities}``. *reached*: the entities reached so far. *came*: for each entity, the entity and the fact from which it
-    was reached. Both are updated.
+    *links*: the facts found in the step: ``{"id": entity id, "fact": fact id, "ends": ids of the other entities}``.
+    *reached*: all entities reached. *came*: ``{entity id: (previous entity id, fact id)}``. Both are updated.
     """
     new: list[str] = []
     for link in links:
@@ -357,9 +356,9 @@ def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str
 
 
 def _go_back(end: str | None, came: Came) -> list[str]:
-    """Return the ids of the facts on the path to the entity with the id *end*, in path order.
+    """Return the ids of the facts on the path to the entity *end*, in path order; empty if *end* is None.
 
-    *came*: for each entity id, the entity and the fact from which it was reached. If *end* is None, the path is empty.
+    *came*: how the path search reached each entity: ``{entity id: (previous entity id, fact id)}``.
     """
     facts: list[str] = []
     while end in came:

@@ -87,11 +87,10 @@ class Episodes(Group):
     def _save(
         self, episodes: Iterable[Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[AddResult]]:
-        """Store *episodes* (messages, texts) without extracting facts or calling a model, and return a result for each.
+        """Store *episodes* (messages, texts) without calling a model, and return a result for each.
 
-        From then on, searches find them by their words. `resume` extracts their facts. *based_on* is the id of an
-        episode from which their text derives: if that was deleted meanwhile, nothing is saved, and `NotFound` is
-        raised. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
+        Searches find their words at once; `resume` extracts their facts. *based_on* is the id of an episode from which
+        they derive: if it was deleted, `NotFound` is raised. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
         """
         tally = Tally()
         for dated in date_inputs(episodes, namespace, self._engine.driver.today):
@@ -142,11 +141,10 @@ class Episodes(Group):
         limit: int | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Extract the facts of saved episodes (messages, texts) that are not completely read yet; return the results.
+        """Extract the facts of stored messages and texts that are not read yet, earliest first; return the results.
 
-        The earliest come first. Such episodes come from `save`, the plan ``economy``, interrupted processes and
-        unreachable models. *limit* is the maximum number of episodes; None is all. *progress* is called after each.
-        Outdated summaries are refreshed too. Errors are as in `GraphMemory.add_many`.
+        *limit* is the most messages and texts to read; None: all. *progress* is called after each. Outdated summaries
+        are refreshed too. Errors: as `GraphMemory.add_many`.
         """
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
         stats = yield from read_stats()
@@ -172,11 +170,9 @@ class Episodes(Group):
     ) -> Flow[builtins.list[AddResult]]:
         """Extract facts again from messages and texts for which that failed, earliest first; return the results.
 
-        *episodes* are the ids of the episodes (messages, texts) to read; None is all that failed. *skipped* also reads
-        skipped episodes, such as greetings, but suspected prompt injections only if their ids are given. Stored answers
-        of the model are used again, without new cost. With ``read=False`` the episodes are only marked as unread, for
-        `resume` or a background worker; this cannot be combined with *skipped*. Raises `InputError`, also for an
-        unknown id.
+        *episodes* are ids; None: all that failed. *skipped* includes skipped messages, such as greetings, but suspected
+        prompt injections only by id. ``read=False`` only marks them as unread, for `resume` (not with *skipped*).
+        Raises `InputError`.
         """
         if skipped and not read:
             raise InputError("skipped episodes must be read at once (read=True): a later reader would skip them again")
@@ -202,13 +198,12 @@ class Episodes(Group):
         dry_run: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
-        """Extract facts again from messages and texts that were read with a cheaper plan than *to*; return the results.
+        """Extract facts again from messages and texts read less thoroughly than by the plan *to*; return the results.
 
-        *to* is ``"standard"`` or ``"thorough"``; None is the plan of this memory (``"standard"`` for ``"economy"``).
-        The earliest episodes come first. New facts are added, and no fact is removed. *skipped* includes skipped
-        episodes, except for suspected prompt injections. *limit* is the maximum number of episodes; None is all. With
-        *dry_run*, the episodes are only listed. After an interruption, call it again. Raises `InputError` for an
-        unknown plan or a memory without a model, and the errors of `GraphMemory.add`.
+        *to* is ``"standard"``, ``"thorough"`` or None (this memory's plan, at least ``"standard"``). No fact is
+        removed. *skipped* includes skipped messages, such as greetings, but not suspected prompt injections. *limit* is
+        the most messages; None: all. *dry_run* only lists them. Raises `InputError` for an unknown plan or without a
+        model.
         """
         plan = _deeper_plan(to, self._engine, reads=not dry_run)
         statuses = (EpisodeStatus.DONE, *([EpisodeStatus.SKIPPED] if skipped else []))
@@ -275,10 +270,10 @@ def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) ->
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark stored episodes with one of the statuses as not read, so that their facts are extracted again; return them.
+    """Mark stored messages that have one of *statuses* as unread, so that their facts are extracted again; return them.
 
-    The earliest come first. *ids*: only the episodes with these ids; `InputError` is raised if one of them does not
-    exist or has another status. Without *ids*, episodes that look like prompt injections are left out.
+    *ids*: only these; `InputError` if one is missing or has another status. None: all, except messages skipped as
+    prompt injections.
     """
     names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
     stored = yield from read_oldest(statuses, MAX_COUNT)
@@ -306,11 +301,9 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the plan by which `deepen` extracts facts again from stored episodes: ``"standard"`` or ``"thorough"``.
+    """Return the plan (how thoroughly to read) of `deepen`: *to*, else `Settings.plan`, but at least ``"standard"``.
 
-    A plan says how many questions the model is asked about an episode. It is *to* if given, else `Settings.plan`, but
-    ``"standard"`` if that is a cheaper plan. *reads* is False for a dry run, which needs no model. Raises `InputError`
-    for an unknown plan or a missing model.
+    *reads* is False for a dry run. Raises `InputError` for an unknown plan, or if a model is needed and missing.
     """
     if reads and engine.driver.model.by_rules:
         raise InputError("deepen needs a language model, and this memory reads by offline rules; name a model")

@@ -53,13 +53,10 @@ MAX_CHAIN = 64
 class Facts(Group):
     """`GraphMemory.facts`: declare, list, correct and explain facts, for any time and as believed at any time.
 
-    Times are datetimes (naive ones are UTC), ISO 8601 text, or words in English or Chinese: ``"2019"``, ``"last
-    March"``.
-    *as_of* is a time at which facts must hold in the world; a period such as ``"last March"`` counts as its first
-    instant.
-    *during* is a period, in words or as two times (None is an open end): facts must hold at some time in it.
-    *believed_at* asks what the memory believed at that time. Raises `InputError` for an invalid time,
-    and `NotFound` for the id of a fact that is not stored.
+    Times are datetimes (naive ones are UTC), ISO 8601 text, or words in English or Chinese, such as ``"last March"``.
+    *as_of* is a time at which facts must hold in the world; a period counts as its first instant. *during* is a period,
+    in words or as two times (None is an open end): facts must hold at some time in it. *believed_at* asks what the
+    memory believed at that time. Raises `InputError` for an invalid time, and `NotFound` for an unknown fact id.
     """
 
     _group = "facts"
@@ -117,11 +114,11 @@ class Facts(Group):
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[list[AddResult]]:
-        """Declare many facts in their order, without asking a model, and return one result for each row.
+        """Declare many facts in order, without asking a model, and return one result for each row.
 
-        A row is a dict with the arguments of `add`, or a tuple ``(subject, predicate, object)``. With *mapping*, rows
-        are JSON records, and the mapping says which facts each states; see `docs/declared.md`. *progress* is called
-        after each row. Raises `InputError`, which names the invalid rows, before any row is saved.
+        A row is a dict with the arguments of `add`, or a tuple ``(subject, predicate, object)``. *mapping* says which
+        facts each row states if rows are JSON records; see `docs/declared.md`. *progress* is called after each row.
+        Raises `InputError` for invalid rows, before any row is saved.
         """
         return declare_many(self._engine, rows, mapping, namespace, Tally(count_items("rows", rows, "facts"), progress))
 
@@ -140,11 +137,11 @@ class Facts(Group):
         believed_at: Time | None = None,
         unreviewed: bool = False,
     ) -> Flow[Paged[Fact]]:
-        """Return a page of the facts, latest first, including past facts; a fact that held twice is listed twice.
+        """Return a page of facts, latest first, including past facts; a fact that held twice is listed twice.
 
         *where* is a filter, such as ``{"predicate": "LIVES_IN"}``; see `kg_memory.models.filters`. *about* is an
-        entity, by name or id. *as_of*, *during* and *believed_at* select facts by time; see `Facts`. *unreviewed*
-        includes facts that wait for review. *after* is the `next` of the previous page. Raises `InputError`.
+        entity, by name or id. For the times see `Facts`. *unreviewed* includes facts that wait for review. *after* is
+        the `next` of the previous page. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         seen = yield from belief_params(window or EVER, believed, unreviewed=unreviewed)
@@ -156,11 +153,10 @@ class Facts(Group):
     def _retract(
         self, fact: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[Review]:
-        """Stop believing the fact with the id *fact*, and return the decision; ``reviews.undo(review.id)`` reverses it.
+        """Stop believing the fact with the id *fact*; return the decision, which ``reviews.undo(review.id)`` reverses.
 
-        The fact stays stored with its sources and its past, and facts that it had ended hold again. It is believed
-        again when a later episode states it. *by* (who decides) and *reason* are stored with the decision. Raises
-        `InputError`.
+        Facts that it had ended hold again. It is believed again when a later message states it. *by* is who decides.
+        Raises `InputError`.
         """
         return retract(fact, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
@@ -176,12 +172,12 @@ class Facts(Group):
         reason: str = "",
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Review]:
-        """Replace the fact with the id *fact* by a new one, and return the decision; `reviews.undo` reverses it.
+        """Replace the fact with the id *fact* by a new one; return the decision, which `reviews.undo` reverses.
 
-        Give either *with_text*, a text that states the new fact and is read as a message of *by*, or *episode*, the id
-        of an episode that states it. The old fact ends where the new one begins; if the new one does not begin later,
-        the old fact is not believed at all. *by* and *reason* are stored. Raises the errors of `GraphMemory.add`, and
-        `InputError` if the text states no other fact: the text is then deleted, with an entry in `privacy.audit`.
+        Give either *with_text*, a text that states the new fact, or *episode*, the id of a stored text that does. The
+        old fact ends where the new one begins; if the new one does not begin later, the old fact is not believed at
+        all. *by* is the author of the text and of the decision. Raises the errors of `GraphMemory.add`, and
+        `InputError` if the text states no other fact; the text is then deleted.
         """
         validate_author(by, reason)
         if (with_text is None) == (episode is None):
@@ -220,9 +216,9 @@ class Facts(Group):
     def _explain(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[FactExplanation]:
-        """Return the evidence for a fact: its sources, its relations to other facts, its successors, dependent facts.
+        """Return the evidence for a fact (an id): sources, relations to other facts, successors, dependent facts.
 
-        *fact* is an id. Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
+        Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return FactExplanation(
@@ -285,10 +281,9 @@ class Facts(Group):
     def _timeline(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
     ) -> Flow[builtins.list[TimelineEvent]]:
-        """Return the events at which facts about the entity *name* began, ended or were stated, earliest first.
+        """Return events of the entity *name*: when each fact about it began, ended or was stated, earliest first.
 
-        *limit* is the maximum number of periods of facts from which events are made. *believed_at* asks what was
-        believed at that time.
+        *limit* is the maximum number of periods of facts. *believed_at* asks what was believed at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         facts = yield from facts_about(name, limit, None, believed)
@@ -349,7 +344,7 @@ class Facts(Group):
     ) -> Flow[builtins.list[Consequence]]:
         """Return the facts that depend on *fact* (an id), directly or through other facts, nearest first.
 
-        Each has the path of facts to it. If it is doubtful at *as_of* (None is now), it says since when and why.
+        Each has the path from *fact* and, if it is doubtful at *as_of* (None is now), since when and why.
         """
         window, believed = yield from read_times(as_of, None, believed_at)
         return (yield from read_consequences(fact, limit, window, believed))

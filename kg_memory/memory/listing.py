@@ -39,21 +39,19 @@ Seen = Mapping[str, Any]
 def read_times(
     as_of: Time | None, during: During | None, believed_at: Time | None
 ) -> Flow[tuple[Window | None, int | None]]:
-    """Parse the time arguments of a search into ``((since, until), believed_at)``, in microseconds since the epoch.
+    """Parse the time arguments of a search to ``((since, until), believed_at)``, in microseconds since the epoch.
 
-    ``as_of="2019"`` gives the first instant of 2019 as the period, ``during="2019"`` the whole year; without both, the
-    period is None. *believed_at*: the time at which the memory believed the facts; None is now.
+    ``as_of="2019"`` is the first instant of 2019, ``during="2019"`` the whole year; without both, the period is None.
     """
     time = yield from now()
     return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
 
 
 def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
-    """Return query parameters that select facts by two times: when they hold, and when the memory believed them.
+    """Return query parameters that select facts by time: ``{"since": ..., "until": ..., "believed_at": ..., ...}``.
 
-    *window* is a period ``(since, until)`` in which the facts must hold at some time. *believed_at*: None is now. Times
-    are microseconds since the epoch. The result is ``{"since": ..., "until": ..., "believed_at": ..., "unreviewed":
-    ...}``. *unreviewed* includes facts that wait for a person's review.
+    The facts are true at some time in *window*, ``(since, until)``, as the memory knew at *believed_at* (None: now).
+    Times are microseconds since the epoch.
     """
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
@@ -64,11 +62,10 @@ def facts_about(
     name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
     relation: str | None = None, unreviewed: bool = False,
 ) -> Flow[list[Fact]]:  # fmt: skip
-    """Return the facts about the entity *name*, latest first; a fact that held in two periods is listed twice.
+    """Return the facts about the entity *name* (a name, alias or id), latest first.
 
-    *name* is a name, an alias or an id. *window*: only facts that held at some time in this period ``(since, until)``;
-    None is all. *relation*: only facts with this predicate, such as ``LIVES_IN``; None is all. *believed_at*: the time
-    at which the memory believed the facts; None is now. Times are microseconds since the epoch.
+    *window*: only facts true at some time in ``(since, until)``. *believed_at*: facts as the memory knew them at this
+    time; None: now. Both are microseconds since the epoch. *relation*: only this predicate, such as ``LIVES_IN``.
     """
     first = _start_about("name", name, relation)
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
@@ -76,11 +73,10 @@ def facts_about(
 
 
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
-    """Return a page of at most *limit* facts; `Paged.next` has the cursor of the next page.
+    """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`.
 
-    *first*: the beginning of the database query, which matches the facts. *seen*: more parameters, from
-    `belief_params`. *after*: the cursor of the previous page; None for the first page. *window*: facts that are
-    doubtful at the end of this period are marked.
+    *first*: the beginning of the query. *after*: the cursor of the previous page. *window*: mark facts that are
+    doubtful at its end. *seen*: from `belief_params`.
     """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
@@ -92,11 +88,10 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
 
 
 def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
-    """Convert database rows to `Fact` objects; mark doubtful and absent facts, as of the end of the period *window*.
+    """Convert database rows to `Fact` objects, and mark facts that are doubtful or absent.
 
-    A fact is doubtful if a fact that it is derived from has ended; it is absent if it has ended itself, and no other
-    fact has replaced it. *window* is ``(since, until)``; None is the time *believed_at*. What the memory learned after
-    *believed_at* does not count. Times are microseconds since the epoch.
+    Doubtful: a fact that it depends on has ended. Absent: it has ended without a successor. Both at the end of
+    *window*, as the memory knew at *believed_at* (microseconds since the epoch).
     """
     standing = yield from add_standing(stored, point_of(window, believed_at))
     return [rows.to_fact(row) for row in standing]
@@ -123,10 +118,9 @@ def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]
 
 
 def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
-    """Return the beginning of a database query that matches all facts, or all episodes, that fit the filter *passing*.
+    """Return the beginning of a Cypher query that matches all facts or episodes that fit the filter *passing*.
 
-    *kind* is ``"facts"`` or ``"episodes"``. If no index can serve the filter, the query begins with *everything*, which
-    is Cypher that matches all objects of that kind.
+    *kind*: ``"facts"`` or ``"episodes"``. *everything*: Cypher that matches all of them.
     """
     names = yield from read_names(passing)
     rest = start_step(passing, kind, names)
@@ -137,10 +131,9 @@ def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
 
 
 def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
-    """Return the beginning of a database query that matches the facts about the entity *name*.
+    """Return the beginning of a Cypher query that matches the facts about the entity *name*.
 
-    *relation* is a canonical predicate, such as ``LIVES_IN``; None is all. *argument* is the name of the caller's
-    argument, for the error message.
+    *relation*: only this predicate, such as ``LIVES_IN``. *argument*: the caller's argument, for errors.
     """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     return Step(queries.ABOUT, {"alias": alias_key(text), "about": text, "predicate": relation})
@@ -178,9 +171,8 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
     """Return at most *limit* facts that depend on *fact* (an id), directly or through other facts, nearest first.
 
-    Each has the path of facts to it, and is marked if it is doubtful at the end of the period *window*. *believed_at*:
-    the time at which the memory believed them; None is now. Times are microseconds since the epoch. Raises `InputError`
-    if *fact* is not stored.
+    *window*: mark facts that are doubtful at its end. *believed_at*: facts as the memory knew them at this time; None:
+    now. Both are microseconds since the epoch. Raises `InputError` if *fact* is not stored.
     """
     root, limit = validate_fact_id(fact), validate_count("limit", limit)
     if not (yield from fetch(premises.STORED, ids=[root])):
@@ -198,10 +190,9 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return a sort key for the periods of a fact that puts the period nearest to the time *as_of* last.
+    """Return a sort key for the periods of a fact: the period that contains *as_of*, or is nearest to it, comes last.
 
-    Later periods are first, then past periods, then the period that contains *as_of*. *row* has the period as
-    ``belief``. Times are microseconds since the epoch.
+    *row*: has the period as ``belief``. Times are microseconds since the epoch.
     """
     belief = row["belief"]
     begun = belief["known_from"] <= as_of

@@ -243,11 +243,11 @@ class GraphMemory(Group, Closing):
         namespace: str = DEFAULT_NAMESPACE,
         progress: Callable[[Progress], None] | None = None,
     ) -> Flow[list[AddResult]]:
-        """Store many episodes in their order, extract their facts, and return one result for each.
+        """Store many episodes (messages, texts or records), extract their facts, and return one result for each.
 
         Each is an `EpisodeInput`, a dict of its fields, or a string, the content of a message. *progress* is called
-        with a `Progress` after each. An episode that cannot be read does not stop the others: `AddResult.error` says
-        why. Other errors are raised as by `add`, such as an unreachable database or model.
+        with a `Progress` after each. If one cannot be read, its `AddResult.error` says why, and the others are still
+        processed. Other errors are raised as by `add`.
         """
         tally = Tally(count_items("episodes", episodes, "episodes"), progress)
         clock = self.driver.today
@@ -320,11 +320,10 @@ class GraphMemory(Group, Closing):
     ) -> Flow[Context]:
         """Return text for a prompt, with what the memory knows about *question*: dated lines with their sources.
 
-        The text has at most *max_tokens* tokens. It is a `str` with the attributes `results` (what the search found),
-        `lines`, `left_out` (results that did not fit) and `tokens`. *limit* is the maximum number of results of each
-        kind; None is as many as may fit.
-        *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a `Template`. The other parameters
-        and the errors are those of `search`.
+        It is a `str` of at most *max_tokens* tokens, with the attributes `results` (what the search found), `lines`,
+        `left_out` (results that did not fit) and `tokens`. *limit* is the maximum number of results of each kind; None
+        is as many as may fit. *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a
+        `Template`. The other parameters and the errors are those of `search`.
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how: dict[str, Any] = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
@@ -371,18 +370,14 @@ class GraphMemory(Group, Closing):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Profile]:
-        """Return what is true of the entity *name* now (home, job, likes and so on), grouped by topic and sub-topic.
+        """Return what is true of the entity *name* now, such as home, job and likes, by topic and sub-topic.
 
-        ``str(profile)`` is text for a prompt; it stays the same, byte for byte, until the facts of the entity change.
-        No model is asked.
-        *schema* has your own topics, as a dict or the path of a TOML or JSON file; unless *strict* is set, facts that
-        fit none of them go to the default topics and ``other``.
-        *max_tokens* limits the text; None is no limit. *prefer_topics* come first; *only_topics* leaves out all others.
-        *max_subtopics* is the maximum number of sub-topics of a topic; the smallest others are joined as ``other``.
-        *max_slot_tokens* is the number of tokens after which one line of the profile is cut.
-        *as_of* and *believed_at* ask for another time, as in `search`.
-
-        See `docs/profile.md`. Raises `InputError`.
+        ``str(profile)`` is text for a prompt, which changes only when the entity's facts do. No model is asked.
+        *schema* has your own topics, as a dict or the path of a TOML or JSON file; *strict* leaves out facts that fit
+        none of them. *max_tokens* limits the text; None is no limit. *prefer_topics* come first; *only_topics* leaves
+        out all others. *max_subtopics* limits the sub-topics of a topic: the smallest are joined as ``other``.
+        *max_slot_tokens* limits each line. *as_of* and *believed_at* ask for another time, as in `search`. See
+        `docs/profile.md`. Raises `InputError`.
         """
         limits: dict[str, Any] = {"max_tokens": max_tokens, "max_subtopics": max_subtopics}
         limits |= {"max_slot_tokens": max_slot_tokens, "prefer_topics": prefer_topics, "only_topics": only_topics}

@@ -116,8 +116,7 @@ def host(settings: Settings, on_wait: Callable[[str], None] | None) -> Host:
 def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Database:
     """Return the database for *settings*, with its read replica if one is set; it connects at the first query.
 
-    Raises `SettingsError` if replicas are set without `Settings.url`: the embedded server has none. *on_wait* is called
-    with a message before long waits.
+    *on_wait*: called with a message before long waits.
     """
     primary, old = host(settings, on_wait), settings.allow_old_falkordb
     wait, least = settings.wait_replicas, settings.min_replicas
@@ -184,10 +183,9 @@ def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
 
 
 def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
-    """Return the cross-encoder to use: a model that scores how well a text answers a question, to rank search results.
+    """Return the model that scores how well a text answers a question, to rank search results (a cross-encoder).
 
-    It is *option* if given, else the one in *settings*; if neither is set, the language model *model* scores. *option*
-    may also be the URL of a rerank endpoint or the name of a chat model.
+    *option*, else *settings*: a scorer, a rerank URL or the name of a chat model. Without both, *model* scores.
     """
     if option is not None and not isinstance(option, str):
         return _given_scorer(option, settings)
@@ -261,10 +259,8 @@ def open_driver(
 ) -> FalkorDriver:
     """Return the driver of a memory, which runs its model calls, embeddings and database queries.
 
-    *scorer*: the cross-encoder, which ranks search results; with None, *model* does. *budget*: limits the cost of calls
-    to *model*. *rules*: the offline model, which answers where it can when the budget is spent. *clock*: a function
-    that returns the time in microseconds since the epoch. *side_by_side*: the maximum number of operations that run at
-    the same time.
+    *scorer*: ranks search results; None: *model* does. *rules*: the offline model, used when *budget* is spent.
+    *clock*: returns microseconds since the epoch. *side_by_side*: the most operations at the same time.
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
@@ -281,11 +277,7 @@ def plan(settings: Settings, model: Model) -> Settings:
 
 
 def thresholds(settings: Settings, embeddings: Embeddings) -> Settings:
-    """Return *settings* with a value for each similarity threshold that is None, suited to the embedding model.
-
-    If only one of `ask_threshold` and `merge_threshold` was set, the default of the other is adjusted so that
-    `ask_threshold` is not above `merge_threshold`.
-    """
+    """Return *settings* with each similarity threshold that is None set to the default for the embedding model."""
     suited = LOCAL_THRESHOLDS if vector_model_name(embeddings) == LOCAL_EMBEDDINGS else THRESHOLDS
     own = {name: getattr(settings, name) for name in suited if getattr(settings, name) is not None}
     chosen = {**suited, **own}

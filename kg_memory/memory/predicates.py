@@ -46,16 +46,15 @@ class Predicates(Group):
         single_valued: bool | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[PredicateInfo]:
-        """Set the canonical name of a predicate (a relation), or whether it is single-valued; return the corrected one.
+        """Set the canonical name of a predicate (a relation), or whether it is single-valued; return the result.
 
         Example::
 
-        memory.predicates.update("RESIDES_IN", canonical="LIVES_IN") memory.predicates.update("PREFERS",
-        single_valued=True)
+            memory.predicates.update("RESIDES_IN", canonical="LIVES_IN")
+            memory.predicates.update("PREFERS", single_valued=True)
 
-        A single-valued predicate has one object at a time. None leaves a value unchanged. The correction applies to
-        messages that are read from now on, not to existing facts. Raises `InputError` for an invalid name, or if
-        neither value is given.
+        A single-valued predicate has one object at a time. None leaves a value unchanged, and existing facts stay
+        unchanged. Raises `InputError` for an invalid name, or if neither value is given.
         """
         _validate_correction(name, canonical, single_valued)
         own_name = predicate_name(replace_unstorable(name))
@@ -91,10 +90,10 @@ def _is_name(value: object) -> bool:
 
 
 def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
-    """Return the predicate (a relation) *name*, with its canonical name and whether it has one object at a time.
+    """Return the predicate (a relation) *name*: its canonical name, and whether it has one object at a time.
 
-    The first of these that knows the name decides: a correction by a person, the declared predicates *fact_types*, what
-    was learned, and the built-in rules. An unknown name is its own canonical name.
+    The first source that knows it counts: corrections by a person, the declared *fact_types*, learned predicates,
+    built-in rules. An unknown name is its own canonical name.
     """
     stored = yield from fetch(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None

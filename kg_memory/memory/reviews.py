@@ -26,11 +26,8 @@ class Reviews(Group):
     ) -> Flow[builtins.list[Review]]:
         """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
 
-        Until one is decided, both facts are believed and marked as disputed. With `Settings.disputes` set to
-        ``withhold``, the later fact is stored but not believed, and searches return it only with *unreviewed*. If both
-        facts wait, the verdict is listed after the earlier fact is decided. *decided* returns the verdicts that people
-        have decided instead, latest decision first. *limit* is the maximum number; *skip* is how many to leave out
-        before.
+        Until a decision, both facts are believed and marked as disputed; with `Settings.disputes` set to ``withhold``,
+        the later fact is not believed. *decided*: return the verdicts that people have decided instead, latest first.
         """
         return list_reviews(limit, skip, decided=decided)
 
@@ -53,8 +50,7 @@ class Reviews(Group):
     ) -> Flow[builtins.list[Review]]:
         """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first; None is any fact.
 
-        Verdicts that took effect automatically have `decided_by` ``"auto"`` and the reason that the model gave; people
-        can decide and undo them too. *limit* is the maximum number; *skip* is how many to leave out before. Raises
+        If `decided_by` is ``"auto"``, the verdict took effect automatically; people can still decide it. Raises
         `InputError` if the fact is not stored.
         """
         return list_verdicts(fact, limit, skip)
@@ -76,14 +72,11 @@ class Reviews(Group):
     ) -> Flow[Review]:
         """Decide a verdict (how a new, pending fact relates to an existing one), and return it in its new state.
 
-        *review* is its id. *choice* is ``"accept"`` (the verdict takes effect), ``"reject"`` (the pending fact is not
-        believed) or ``"edit"``. An edit makes another *verdict* take effect (``complements``, ``temporary`` and
-        ``unrelated`` mean that both facts hold), or other dates of the pending fact. *valid_at* and *invalid_at* are as
-        exact as they are written: ``"2019"`` is shown as 2019; *invalid_at* ``"open"`` removes an end.
-
-        Verdicts that took effect automatically can be decided too. *seen* is the `Review.ruling` that the decision is
-        based on: if it has changed meanwhile, `InputError` is raised. *by* and *reason* are stored. `undo` reverses the
-        decision.
+        *review*: its id. *choice*: ``"accept"`` (the verdict takes effect), ``"reject"`` (the pending fact is not
+        believed) or ``"edit"`` (another *verdict* or other dates take effect). ``complements``, ``temporary`` and
+        ``unrelated`` mean that both facts hold. *valid_at* and *invalid_at*: dates of the pending fact, such as
+        ``"2019"``; *invalid_at* ``"open"`` removes an end. *seen*: the `Review.ruling` (effect) that the person saw;
+        `InputError` if it has changed. `undo` reverses the decision.
         """
         request = DecisionRequest(choice, by, reason, verdict, valid_at, invalid_at, seen)
         return decide(review, request, ConflictPolicy.from_settings(self._engine.settings), namespace)
@@ -122,10 +115,10 @@ class Reviews(Group):
         reason: str = "",
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[IdentityDecision]:
-        """Decide whether two entities are the same: ``"accept"`` merges them, ``"reject"`` keeps them apart for good.
+        """Decide whether two entities are the same: ``"accept"`` merges them, ``"reject"`` keeps them apart.
 
-        *doubt* is the id of the question, from `identities`. Returns the decision; `Entities.undo` reverses it, and
-        then the question is open again. *by* (who decides) and *reason* are stored. Raises `InputError`.
+        *doubt*: the id of the question, from `identities`. Returns the decision; `Entities.undo` reverses it. Raises
+        `InputError`.
         """
         return decide_doubt(doubt, choice, by, reason)
 

@@ -23,8 +23,8 @@ def is_left_out(value: object) -> bool:
 class Arguments(BaseModel):
     """Base class for the arguments of a tool or request, which converts values of a wrong JSON type.
 
-    A number, list or object may be given as JSON text, and a list of one text as that text: ``"Ann"`` for ``["Ann"]``.
-    An optional argument that is None, ``"null"`` or the like (see `is_left_out`) gets its default.
+    For example, ``"[1, 2]"`` becomes ``[1, 2]``, and ``"Ann"`` becomes ``["Ann"]`` for a list. An optional argument
+    that is None, ``"null"`` or the like gets its default.
     """
 
     model_config = ConfigDict(coerce_numbers_to_str=True)

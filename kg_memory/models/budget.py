@@ -73,10 +73,9 @@ class Budget:
 
         Budget(day=Limits(money=5.0), input_price=0.4, output_price=1.6)
 
-    The limits of the day are for each namespace. With `namespace_days=30`, the limit of the namespace is for the last
-    30 days, including today. Prices are for a million tokens; `cached_price` defaults to `input_price`. Each value is
-    also an environment variable, such as ``KG_MEMORY_BUDGET_DAY_MONEY`` or ``KG_MEMORY_BUDGET_INPUT_PRICE``. Raises
-    `SettingsError` for an invalid value.
+    Daily limits are for each namespace. `namespace_days=30` limits the last 30 days of a namespace instead of all time.
+    Prices are for a million tokens; `cached_price` defaults to `input_price`. Environment variables, such as
+    ``KG_MEMORY_BUDGET_DAY_MONEY``, set the same values. Raises `SettingsError` for an invalid value.
     """
 
     episode: Limits = NO_LIMITS
@@ -147,9 +146,8 @@ NO_BUDGET = Budget()
 class Rung:
     """A group of model calls that are skipped when most of a budget is spent, so that other calls can still be made.
 
-    `prompts` are the names of the prompts of these calls. `share` is the share of the day's or namespace's budget, from
-    0 to 1, after which they are skipped. Within one message, they are skipped if they would leave too little for the
-    calls that must follow.
+    `prompts`: the names of the prompts of these calls. `share`: the part of the day's or namespace's budget, from 0 to
+    1, after which they are skipped.
     """
 
     name: str

@@ -238,8 +238,8 @@ class _Parser:
     def _scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
         """Return *value* converted to the type of the field *name*; raise `InputError` if it has another type.
 
-        A label, such as ``"labels.team"``, is a value that an application has set on messages: a string, a number or a
-        bool. With *is_number*, for operators such as ``$gte``, the value of a label must be a number.
+        With *is_number*, for operators such as ``$gte``, the value of a label (set by the application) must be a
+        number.
         """
         self._count("values")
         if isinstance(value, str):

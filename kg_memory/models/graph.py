@@ -57,7 +57,7 @@ SESSION_SOURCE = "session summary"
 
 
 class EpisodeKind(StrEnum):
-    """The kind of an episode's content. An episode is a stored message, text or record.
+    """The kind of an episode (a stored message, text or record).
 
     `FACT`: facts that an application declares. `BLOCK`: an agent's text in its prompt, not searched or read for facts.
     """
@@ -103,11 +103,11 @@ class Source(Value):
 
 
 class Remark(Value):
-    """A note on a message in search results: a fact in it has changed since, because of the message with the id `by`.
+    """A note on a message in search results: a fact in it has changed, because of the message with the id `by`.
 
-    ``ended``: the fact is no longer true, since `at`. ``fulfilled``, ``dropped`` or ``replaced``: what became of a
-    plan, at `at`. ``contradicted``: it is not believed. ``contradicts``: it is believed, and a contradicting fact is
-    not. ``disputed``: a person must decide. ``refused``: a person rejected it.
+    `kind`: ``ended`` (no longer true, since `at`); ``fulfilled``, ``dropped`` or ``replaced`` (the outcome of a plan,
+    at `at`); ``contradicted`` (not believed); ``contradicts`` (believed, unlike a contradicting fact); ``disputed`` (a
+    person must decide); ``refused`` (a person rejected it).
     """
 
     kind: Literal["ended", PlanOutcome, "contradicted", "contradicts", "disputed", "refused"]
@@ -130,11 +130,11 @@ class Asked(Value):
 class Episode(Value):
     """A stored message, text or record; its content never changes.
 
-    `at` is when it was said, `created_at` when it was saved. `trust`, from 0 to 1, is how far its source is believed.
-    `reason` says why it waits, failed or was skipped; `step` is the step of processing that failed, `attempts` how
-    often processing began, and `plan` the plan by which it was done. `flags` are the patterns of prompt injection found
-    in it. From `expires_at` on no search returns it, and the next `evict` deletes it. Searches set `score` and
-    `remarks` (its facts that have changed since). Contexts set `asked`, the question that it answers.
+    `at`: when it was said. `created_at`: when it was saved. `trust`: 0 to 1, how far its source is believed. `reason`:
+    why it waits, failed or was skipped. `step`: where processing failed. `attempts`: how often processing began.
+    `plan`: the reading plan. `flags`: kinds of prompt injection found. `expires_at`: when searches stop returning it.
+    `score`: set by searches, as are `remarks` (facts in it that have changed). `asked`: the question that it answers,
+    set by contexts.
     """
 
     id: str
@@ -172,10 +172,9 @@ class Episode(Value):
 class EpisodeInput(Value):
     """A message, text or JSON record to add to a memory.
 
-    `at` is when it was said; a naive datetime is UTC, and None is now. `source_id` is its id in the system `source`:
-    content with the same id is stored once in a namespace. `trust`, from 0 to 1, is how far the source is believed, for
-    the conflict strategy ``trust``. `expires_at` is when it expires; None is `Settings.default_ttl` after it is saved,
-    or never. `labels` are values for filters, such as ``{"agent": "support", "tags": ["vip"]}``.
+    `at`: when it was said; naive is UTC, None is now. `source_id`: its id in the system `source`; each id is stored
+    once. `trust`: 0 to 1, how far the source is believed. `expires_at`: None means `Settings.default_ttl` after saving,
+    or never. `labels`: values for filters, such as ``{"agent": "support", "tags": ["vip"]}``.
     """
 
     content: str
@@ -286,10 +285,10 @@ class Consequence(Value):
 
 
 class Community(Value):
-    """A group of entities that share many facts, with a summary.
+    """A group of entities that share many facts, with a summary; from `level` 1 on, a group of smaller communities.
 
-    A community of `level` 1 or more consists of smaller communities, whose names are `parts`. `members` are the names
-    of entities. Searches set neither of the two. `joined` is the number of members added since the summary was written.
+    `members`: names of entities. `parts`: names of smaller communities. Searches leave both empty. `joined`: how many
+    members were added since the summary was written.
     """
 
     id: str
@@ -303,12 +302,12 @@ class Community(Value):
 
 
 class Review(Value):
-    """A verdict (how two facts relate, such as a contradiction), which waits for a person or has taken effect.
+    """A verdict (how two facts relate, such as a contradiction) that waits for a person or has taken effect.
 
-    `kind` is the relation, `confidence` and `reason` are the model's; `ruling` is what the verdict does now. `pending`
-    is the fact stated later, `existing` the fact that it ends or refutes, or would. `preferred` is the id of the fact
-    that the model would believe. `decided_by` is ``"auto"`` or who decided last, at `decided_at`. A retraction or an
-    admission (a new fact to approve, `confidence` is its worth) has one fact as both.
+    `kind`: the relation. `confidence`, `reason`: the model's. `ruling`: the current effect. `pending`: the fact stated
+    later. `existing`: the fact that it may end or refute. `preferred`: the id of the fact that the model would believe.
+    `decided_by`: ``"auto"`` or who decided last, at `decided_at`. A retraction or an admission (a new fact to approve,
+    `confidence` is its worth) has one fact as both.
     """
 
     id: str
@@ -374,11 +373,11 @@ class PredicateInfo(Value):
 
 
 class IdentityDecision(Value):
-    """A decision on whether two entities are the same person or thing, or an open question about that (a doubt).
+    """A decision on whether two entities are the same person or thing, or an open question about that.
 
-    `kind` is ``merge``, ``split`` or ``doubt`` (is the new entity `second` the existing `entity`?). `state` is
-    ``waiting`` (an open doubt), ``done``, ``apart`` (a person said that they differ) or ``undone``. `second` is None if
-    it was merged into `entity`. `facts`: how many facts moved. `latest`, in a doubt: the last sentences of each.
+    `kind`: ``merge``, ``split`` or ``doubt`` (is the new entity `second` the same as `entity`?). `state`: ``waiting``
+    (an open doubt), ``done``, ``apart`` (a person said that they differ) or ``undone``. `second`: None after a merge.
+    `facts`: how many facts moved. `latest`: in a doubt, the last sentences about each entity.
     """
 
     id: str

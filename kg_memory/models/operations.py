@@ -63,11 +63,11 @@ class Range(Value):
 
 
 class Estimate(Value):
-    """The estimated cost of processing `episodes` episodes (messages or texts). Only `to_read` of them cost anything.
+    """The estimated cost of processing `episodes` episodes (messages or texts).
 
-    `finished` ones were processed before, and `skipped` ones would be skipped. `seconds` is the shortest and the
-    longest time: with all model calls in parallel, and one after the other; None if unknown. `past` is the number of
-    the namespace's episodes on which the estimate is based; below 20, typical values are used.
+    `to_read` of them cost something; `finished` are done, `skipped` would be skipped. `seconds`: the shortest time
+    (model calls in parallel) and the longest. `past`: the stored episodes used for the estimate; below 20, typical
+    values are used.
     """
 
     episodes: int
@@ -95,8 +95,7 @@ class Estimate(Value):
 class Dropped(Value):
     """An entity or fact that the model extracted but that was not stored: its `text`, and the `reason`.
 
-    A fact that was stored without one of its objects is listed too. The kind ``part`` is a part of a long text that the
-    model refused to read; its `text` has the beginning and the end of the part.
+    `kind`: ``part`` is a part of a long text that the model refused to read.
     """
 
     kind: Literal["entity", "fact", "part"]
@@ -107,11 +106,9 @@ class Dropped(Value):
 class AddResult(Value):
     """The result of adding one episode (a message, text or record): its id, and what was stored.
 
-    `episode` is the id. `new` is False if the episode had been added before. Sentences of facts: `facts` are stated by
-    the episode, `ended` ones are no longer true because of it, and `pending` ones wait for review by a person.
-    `dropped` has entities and facts that were extracted but not stored. If `status` is not ``done``, `error` says why
-    processing failed, or `skipped` why it was not tried. `unmapped` lists the facts of a mapping that the record lacks,
-    with reasons. `steps` is the model usage of each step.
+    - `facts`, `ended`, `pending`: sentences of facts that it states, that it ends, and that wait for a person's review.
+    - `dropped`: extracted, but not stored. `unmapped`: facts of a mapping that the record lacks, with reasons.
+    - `error`, `skipped`: why processing failed, or was not tried. `new`: False if it was added before.
     """
 
     episode: str
@@ -136,8 +133,7 @@ class AddResult(Value):
 class PreviewedVerdict(Value):
     """How a fact in a previewed text, which is not stored, relates to the stored fact with the id `existing`.
 
-    `verdict` is the relation, such as ``duplicate`` or ``supersedes``. If the facts contradict each other, `ruling` is
-    what would happen to them if the text were added.
+    `verdict`: such as ``duplicate`` or ``supersedes``. `ruling`: what adding the text would do to a contradiction.
     """
 
     fact: str
@@ -172,9 +168,8 @@ class Preview(Value):
 class Stats(Value):
     """The number of episodes (stored messages and texts), entities, facts and other objects in a namespace.
 
-    `blocks` (versions of texts that agents edit) are not counted in `episodes`. `waiting` episodes are still to be
-    processed, `failed` ones could not be processed, and `skipped` ones are not to be. `reviews` are verdicts that wait
-    for a person. `paused` says whether new episodes are refused, see `GraphMemory.pause`.
+    `blocks`: texts that agents edit. `waiting`, `failed`, `skipped`: episodes not yet processed, with errors, left out.
+    `reviews`: pairs of facts that wait for a person's decision. `paused`: new episodes are refused.
     """
 
     episodes: int = 0
@@ -194,9 +189,8 @@ class Stats(Value):
 class CommunityRefresh(Value):
     """The result of recomputing the communities (groups of entities): how many there are, changed, and were removed.
 
-    Communities that `changed` have a new summary. `levels` is the number of levels (communities of communities).
-    `drift` is the share of entities, 0 to 1, that are in another community than before; None if there were no
-    communities before. `questions` is the number of model calls, and `usage` their tokens.
+    `drift`: the share of entities whose community changed, 0 to 1; None without earlier communities. `questions`: the
+    number of model calls.
     """
 
     communities: int = 0
@@ -212,10 +206,9 @@ class CommunityRefresh(Value):
 class EvictionResult(Value):
     """The outdated data that `evict` removed, or would remove in a dry run.
 
-    `facts` and `entities` are the ids of facts and entities that searches no longer find; they stay stored, except
-    entities without facts. `episodes` are the ids of deleted messages, which had expired. `beliefs` is the number of
-    deleted beliefs: periods in which the memory once considered a fact true, but which had been corrected since.
-    `texts` maps ids to texts, without the texts of deleted episodes.
+    - `facts`, `entities`: ids that searches no longer find. They stay stored, except entities without facts.
+    - `episodes`: ids of deleted messages, which had expired. `texts`: the removed texts, by id.
+    - `beliefs`: the number of deleted records of what the memory once considered true, but has corrected since.
     """
 
     beliefs: int = 0
@@ -230,9 +223,8 @@ class EvictionResult(Value):
 class Residue(Value):
     """A trace of deleted content that is still stored, in the property `name` of a node or relationship.
 
-    `label` and `id` identify the node or relationship. `trace` says what was found: an ``id``, ``word``, ``name``,
-    ``quote``, ``text`` of an episode, or ``vector``. If it is ``replica``, a replica of the database has not deleted
-    the content yet: `name` is its address, or ``replica_url`` for the replica in the settings.
+    `label`, `id`: the node or relationship. `trace`: ``id``, ``word``, ``name``, ``quote``, ``text``, ``vector``, or
+    ``replica`` for a database replica with the address `name`.
     """
 
     label: str
@@ -287,10 +279,9 @@ PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "reda
 class AuditEntry(Value):
     """An entry of the audit log about one deletion: its kind, when and by whom, but no deleted text.
 
-    `what`, `namespace` and `messages` (the first 1,000) are salted hashes. `residue` is the number of traces of deleted
-    content that were found. Each deletion writes an entry before it begins, in which `complete` is False, and a second
-    entry with the same `receipt` at its end. If the second one is missing, the deletion is running or was killed.
-    `before` is the hash of the previous entry, `hash` the hash of this entry.
+    `what`, `namespace`, `messages`: salted hashes. `residue`: the number of traces of deleted content found.
+    `complete`: False for the entry before the deletion; the entry after it has the same `receipt`. `before`: the hash
+    of the previous entry.
     """
 
     number: int
@@ -344,11 +335,10 @@ class ExportResult(Value):
 
 
 class ImportResult(Value):
-    """The result of importing data into `namespace`. `records` is the number of imported records of each kind.
+    """The result of importing data into `namespace`. `records`: the number of imported records of each kind.
 
-    `embedded` is the number of vectors that were computed again. `replaced` says whether the earlier content was
-    deleted. `left_out` counts the records of another memory system that are not supported, by reason. `repeated` is the
-    number of records that were stored before. `unread` has the errors of messages that were saved but could not be
+    `embedded`: vectors computed again. `replaced`: the earlier content was deleted. `left_out`: unsupported records,
+    counted by reason. `repeated`: records stored before. `unread`: errors of messages that were saved but not
     processed.
     """
 

@@ -21,11 +21,10 @@ class Paged(list[T]):
 
 
 class QueryTime(Value):
-    """The time that a question is about: what was true at some time from `since` until before `until`.
+    """The time that a question asks about: from `since` until before `until`; None is an open end.
 
-    None is an open end. `believed_at`: answer with what the memory believed at that time. `words` are the time words in
-    the question, such as "last May"; None if the time was an argument. `reading` is a sentence that says how the time
-    was understood.
+    `believed_at`: answer with what the memory believed at that time. `words`: the time words in the question, such as
+    "last May", or None. `reading`: a sentence that says how the time was understood.
     """
 
     since: datetime | None = None
@@ -46,9 +45,9 @@ class Hit(Value):
 class Explanation(Value):
     """Why a search result has its rank, or why it was left out.
 
-    `text` is its line in the context (the text for a prompt), if any. `rank` is its place among the results of its
-    kind, from 1. If it was left out of the results or the context, `left_out` is the reason. `hits` are the searches
-    that found it. `scores` has its score after each step of ranking: ``(("fused", 0.9), ("recency", 0.8))``.
+    `text` is its line in the prompt text. `rank` is its place among the results of its kind, from 1. `left_out` is why
+    it was left out, or None. `hits` are the searches that found it. `scores` are its scores after each ranking step:
+    ``(("fused", 0.9), ("recency", 0.8))``.
     """
 
     kind: Kind
@@ -63,8 +62,8 @@ class Explanation(Value):
 class Answerable(Value):
     """Whether the memory can answer a question: ``yes``, ``unlikely`` or ``no``; true in a condition if ``yes``.
 
-    `reason` says why not, such as "nothing here is about Lily". `abstains` says that the relevance of the search is
-    below `Settings.abstain_below`: contexts, tools and documents then only say that the memory does not know.
+    `reason` says why not, such as "nothing here is about Lily". If `abstains`, the relevance is below
+    `Settings.abstain_below`, and prompt texts only say that the memory does not know.
     """
 
     value: Literal["yes", "unlikely", "no"]
@@ -81,11 +80,10 @@ class Answerable(Value):
 class SearchResults(Value):
     """The results of a search, best first in each kind; `episodes` are stored messages and texts.
 
-    `time` is the time that the question is about. `relevance`, from 0 to 1, is the probability that the memory has an
-    answer, if half of all questions have one. `answerable` is the conclusion from it. Both are None for a question
-    without words. `explanations` is set if the search was asked to explain. `skipped` are the retrievers (search
-    methods) that a recipe with `route` left out. `degraded` says that the embedding model failed, so that only words
-    and the graph were searched.
+    `time` is the time that the question asks about. `relevance` is the probability, from 0 to 1, that the memory has an
+    answer; `answerable` is the conclusion from it. `explanations` are set on request. `skipped` are search methods that
+    the recipe left out. `degraded` is set if the embedding model failed, so that only words and the graph were
+    searched.
     """
 
     question: str
@@ -107,10 +105,9 @@ class SearchResults(Value):
 
 
 class Line(Value):
-    """One line of a context (text for a prompt): its text, its estimated tokens, and which result it shows.
+    """One line of a prompt text: its text, its estimated tokens, and the `kind` and `id` of the result it shows.
 
-    `kind` and `id` are those of the result. `heading` is the day shown above the line if lines are grouped by day;
-    otherwise "".
+    `heading` is the day above the line if lines are grouped by day, else "".
     """
 
     kind: Kind
@@ -167,11 +164,10 @@ class Neighbour(Value):
 
 
 class FactExplanation(Value):
-    """The evidence for a fact, its history, and its consequences.
+    """The evidence for a fact, its history, and the facts that depend on it (`consequences`).
 
-    `sources` are the quotes that state the fact. `verdicts` are judgements on how it relates to other facts.
-    `evolution` has, in order, the facts that it replaced and the facts that replaced it. `consequences` are the facts
-    derived from it. `fact` is None if the memory did not believe it at the requested time.
+    `sources` are the quotes that state it. `verdicts` say how it relates to other facts. `evolution` has the facts that
+    it replaced and that replaced it, in order. `fact` is None if it was not believed at the requested time.
     """
 
     fact: Fact | None

@@ -38,12 +38,11 @@ STATED = 40
 
 @dataclass(frozen=True, slots=True)
 class QuestionStatistics:
-    """The words and names of a question, and how often they are stored, to estimate whether the memory holds an answer.
+    """The words and names of a question, and how often the memory contains them.
 
-    `terms` are the words of the question. `frequencies` maps each kind of node, such as facts, to how many of its nodes
-    contain each word: ``{"facts": {"paris": 3}}``. `counts` is the number of all nodes of each kind. `subjects` are the
-    alias keys (hashes of names) of the known entities that the question names, and of the asker if it says "I". `named`
-    is true if the question names a known entity.
+    `frequencies` counts the nodes with a word, by kind: ``{"facts": {"paris": 3}}``; `counts` counts all nodes of a
+    kind. `subjects` are hashes of the known names in the question, and of the asker's for "I"; `named`: a known name is
+    in it.
     """
 
     terms: Sequence[str]
@@ -61,20 +60,13 @@ class QuestionStatistics:
 class Evidence:
     """The features from which the probability of an answer is computed; the defaults are typical values.
 
-    A nearness is a similarity in meaning to the question, from 0 to 1. At 0.5, the distance from the question is the
-    average distance of two random episodes (stored messages or texts). Whether the memory knows the subject of the
-    question:
+    Nearness is similarity to the question, from 0 to 1; 0.5 is as near as a random message.
 
     - `known`: the share of the question's words that are stored.
     - `covered`: the best score by words, divided by the highest possible score.
     - `agreed`: how far the searches by words and by meaning agree on the best result.
-    - `nearest`: the nearness of the best result.
-
-    Whether the memory knows the detail that is asked:
-
-    - `lines`: the average nearness of the best episodes, at most `NEAREST` of them; an episode is a line of a
-      conversation.
-    - `told`: the score of the best fact that the subject stated, minus that of the best fact of others, from -1 to 1.
+    - `nearest`, `lines`: the nearness of the best result, and the average of the best messages.
+    - `told`: the score of the best fact that the subject stated, minus that of the best fact of others.
     """
 
     known: float = 0.0
@@ -95,12 +87,10 @@ UNLIKELY, NO = 0.2, 0.1
 
 
 def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return ``{"distance": 0.4, "speakers": ["Ann"]}``: the average distance of two episodes, and their speakers.
+    """Return ``{"distance": 0.4, "speakers": ["Ann"]}``: the average distance of stored messages, and their speakers.
 
-    Both are measured on a sample of up to `SAMPLE` episodes (stored messages and texts): the mean cosine distance of
-    their embeddings, over all pairs, None if there are fewer than two. *model* is the name of the embedding model,
-    *count* the number of all stored episodes. If *all_read* (all episodes have an embedding), the result is cached; it
-    is computed again each time *count* has grown by the factor `GROWTH`.
+    Both come from a sample. The distance is the cosine distance of embeddings, or None for fewer than two messages.
+    *count* is the number of messages. The result is cached if *all_read*: all have an embedding.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
@@ -116,10 +106,8 @@ def weigh_evidence(
 ) -> Evidence:
     """Return the features that say whether the search results *hits* contain an answer to the question *asked*.
 
-    *asked* has the words and names of the question. *hits* has results by kind, such as facts. *tellers* maps fact ids
-    to the speakers who stated the fact. *near* maps episode ids to the cosine similarity of the episode and the
-    question. *usual* is the average distance of two stored episodes, and some speakers: ``{"distance": 0.4, "speakers":
-    ["Ann"]}``; None if unknown.
+    *tellers* maps fact ids to the speakers who stated the fact, *near* message ids to their cosine similarity to the
+    question. *usual* is the result of `read_usual`.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -149,12 +137,10 @@ def _lead(
     speakers: Iterable[str | None],
     asked: QuestionStatistics,
 ) -> float:
-    """Return how much better the subject's best fact scores than the best fact that others stated, from -1 to 1.
+    """Return the score of the best fact that the subject stated, minus that of the best fact of others, from -1 to 1.
 
-    The subject is an entity that the question names, or the asker if it says "I". *shares* maps fact ids to scores, and
-    *tellers* maps them to the speakers who stated the fact. *speakers* are the speakers of a sample of stored messages.
-    The result is 0 without a subject. It is also 0 if the subject is the asker, who is not among *speakers* and stated
-    no fact.
+    The subject is an entity in the question, or the asker for "I"; 0 without a subject. *shares* maps fact ids to
+    scores, *tellers* to speakers. *speakers* are some speakers of messages.
     """
     if not asked.subjects:
         return 0.0
@@ -168,11 +154,10 @@ def _lead(
 
 
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
-    """Return how near the best of *hits* are to the question on average, 0 to 1; 0.5 is as near as random episodes.
+    """Return how near the best of *hits* are to the question, 0 to 1; 0.5 is as near as two random messages.
 
-    *hits* are pairs ``(id, cosine similarity)``, best first. *distance* is the average cosine distance of two episodes.
-    *count* is the number of stored nodes: for every `NEAREST_SHARE` of them, one more hit is averaged, at most
-    `NEAREST` hits.
+    *hits* are pairs ``(id, cosine similarity)``, best first. *distance* is the average cosine distance of two messages.
+    The higher *count*, the number of stored nodes, the more hits are averaged.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)
@@ -181,10 +166,7 @@ def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
 
 
 def likelihood(evidence: Evidence) -> tuple[float, float]:
-    """Return ``(0.9, 0.4)``: how probably the memory knows the subject of the question, and the detail that it asks.
-
-    Each probability is a logistic function of *evidence*.
-    """
+    """Return ``(0.9, 0.4)``: the probabilities that the memory knows the question's subject, and the detail asked."""
     subject, detail = (
         BIASES[level] + sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names)
         for level, names in (("subject", SUBJECT), ("detail", DETAIL))
@@ -193,20 +175,16 @@ def likelihood(evidence: Evidence) -> tuple[float, float]:
 
 
 def probability(evidence: Evidence) -> float:
-    """Return the probability, 0 to 1, that the memory holds an answer, assuming that half of all questions have one.
-
-    It is the geometric mean of the two probabilities of `likelihood`. Their product would be too low, because both
-    depend on much the same evidence.
-    """
+    """Return the probability, 0 to 1, that the memory holds an answer, if half of all questions have one."""
+    # The geometric mean: the product would be too low, as both depend on much the same evidence.
     return round(math.sqrt(math.prod(likelihood(evidence))), 4)
 
 
 def judge_answerable(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
-    """Return whether the memory holds an answer, as ``yes``, ``unlikely`` or ``no`` with a reason; None if unknown.
+    """Return whether the memory has an answer: ``yes``, ``unlikely`` or ``no``; None if *relevance* is None.
 
-    *relevance* is the probability of an answer; None if it was not computed. *doubt* is the reason that is returned
-    with ``unlikely`` and ``no``. If *relevance* is less than *abstain_below*, the result also says that the memory
-    should not answer.
+    *relevance* is the probability of an answer; below *abstain_below*, the memory should not answer. *doubt* is the
+    reason for ``unlikely`` and ``no``.
     """
     if relevance is None:
         return None
@@ -247,7 +225,7 @@ def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) 
 
 
 def _unknown_words(question: str, asked: QuestionStatistics) -> Iterator[tuple[bool, str]]:
-    """Yield ``(is_name, word)`` for each word of *question* that is stored nowhere in the memory: ``(True, "Lily")``.
+    """Yield ``(is_name, word)`` for each word of *question* that is not stored anywhere: ``(True, "Lily")``.
 
     A capitalised word counts as a name, unless it begins a sentence.
     """
@@ -258,7 +236,7 @@ def _unknown_words(question: str, asked: QuestionStatistics) -> Iterator[tuple[b
 
 
 def _find_subject(question: str, subjects: Collection[str]) -> str:
-    """Return the first word of *question* that is the name of one of *subjects* (hashes of names), or ""."""
+    """Return the first name in *question* whose hash is in *subjects*, such as "Ann"; "" if there is none."""
     return next((word for _, word in _words(question) if alias_key(word) in subjects), "")
 
 

@@ -43,10 +43,9 @@ WORDS = 2000
 
 
 def find_time(question: SearchQuery) -> Flow[QuestionTime]:
-    """Return the time that *question* is about: when facts are to be true, and as of when the memory believed them.
+    """Return the time that *question* asks about, from its parameters or words such as "in May"; by default, now.
 
-    Without time parameters and time words in the text, both are now. Errors: `InputError` if `as_of`, `believed_at` or
-    `during` is not a time, or if both `as_of` and `during` are given.
+    Errors: `InputError` if `as_of`, `believed_at` or `during` is not a time, or if both `as_of` and `during` are given.
     """
     time = yield from now()
     believed_at = parse_moment("believed_at", question.believed_at, time)
@@ -61,7 +60,7 @@ def find_time(question: SearchQuery) -> Flow[QuestionTime]:
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:
-    """Return the start of *value* in microseconds since the epoch, or *time* (now) if *value* is None.
+    """Return the start of *value*, such as "2024-05", in microseconds since the epoch; for None, *time* (now).
 
     Errors: `InputError`, which calls the value *name*, if *value* is not a time or has no start.
     """
@@ -74,10 +73,10 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
 
 
 def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
-    """Return the period that `as_of` or `during` gives, ``(since, until)`` in microseconds; None if both are None.
+    """Return the period ``(since, until)`` of `as_of` or `during`, in microseconds; None if both are None.
 
-    `as_of` is one instant. `during` is a period in words ("2019") or a pair of times, in which None means no limit.
-    *time* is now. Errors: `InputError` if both are given, one is not a time, or the period is empty.
+    `as_of`: one instant. `during`: words ("2019"), or a pair of times in which None means no limit. *time*: now.
+    Errors: `InputError` if both are given, one is not a time, or the period is empty.
     """
     if during is None:
         if as_of is None:
@@ -112,11 +111,10 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Return the time words of *question*, their period and its vagueness: ``("in May", (since, until), one month)``.
+    """Return the time words of *question*, their period and its unit: ``("in May", (since, until), one month)``.
 
-    All are None without time words. Several periods are intersected. The vagueness is the length of the unit, such as a
-    day for "on 4 May". Times and lengths are microseconds; *time* is now. *asker* is the name of the person who asks.
-    Events ("before I moved") are dated by facts that the memory believed at the time *believed_at*.
+    All are None without time words. Times are microseconds; *time* is now. *asker*: the name of the person who asks.
+    Stored facts, as believed at *believed_at*, give the dates of events ("before I moved").
     """
     words: list[str] = []
     vagueness: list[int] = []
@@ -137,9 +135,9 @@ def _find_in_words(
 
 
 def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
-    """Return the hashes of names (alias keys) of the entities that *event*, such as "before she moved", may be about.
+    """Return hashes of the names that the subject of *event* ("before she moved") may have.
 
-    These are all possible names in *question*. The asker is added if it says "I", or if the event has no subject.
+    They are the possible names in *question*, and the *asker* if it says "I" or the event has no subject.
     """
     about = replace_unstorable(f"{event.subject or ''} {question}")
     who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
@@ -147,10 +145,10 @@ def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the period before, after or during *event* ("before she moved"), by the dates of stored facts, or None.
+    """Return the period before, after or during *event* ("before she moved"), by stored facts; None if unknown.
 
-    *subjects* are hashes of the names of entities that the event may be about. Only facts that the memory believed at
-    the time *believed_at* count. *time* is now. Times are microseconds since the epoch.
+    *subjects*: hashes of possible names of its subject. *believed_at*: when the facts must have been believed. *time*:
+    now. Times are microseconds since the epoch.
     """
     rows = yield from fetch(
         EVENTS,
@@ -185,7 +183,7 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
-    """Return the time of a question as users see it; *words* are its time words such as "in May", *time* is now."""
+    """Return the time of a question as shown to users; *words*: its time words ("in May"), or None; *time*: now."""
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
@@ -219,19 +217,18 @@ Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the valid time and the time of belief at which to check whether facts are doubtful or have ended.
+    """Return the time at which to check facts: the last instant of *window*, as believed at *believed_at*.
 
-    The valid time is the last instant of the period *window*; if that is None or without an end, it is *believed_at*.
+    If *window* is None or has no end, the time is *believed_at*.
     """
     until = OPEN_END if window is None else window[1]
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
 
 
 def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Return *rows* of facts, with the key `doubt` added to doubtful facts, and `absent` to ended facts, at *point*.
+    """Return *rows* of facts with `doubt` added to doubtful facts, and `absent` to facts that ended, at *point*.
 
-    A fact is doubtful if a fact from which it was derived has ended or is refuted; `doubt` says since when and why.
-    `absent` is only for facts that no other fact replaced.
+    A fact is doubtful if a fact from which it was derived has ended or was refuted. Replaced facts do not get `absent`.
     """
     premised = [row["fact"]["id"] for row in rows if row["fact"].get("premises")]
     sentences: Sentences = {}
@@ -246,9 +243,9 @@ def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
 
 
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
-    """Return *doubt*, since when and why a fact is doubtful: ``{"since": ..., "precision": ..., "because": [facts]}``.
+    """Return why a fact is doubtful: ``{"since": ..., "precision": "day", "because": [{"id": ..., "sentence": ...}]}``.
 
-    Each fact was derived from the next; the last one ended or was refuted. *sentences* maps fact ids to sentences.
+    ``because``: each fact was derived from the next, and the last has ended or was refuted. *sentences*: by fact id.
     """
     *way, last = doubt.path
     path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
@@ -257,9 +254,9 @@ def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]
 
 
 def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
-    """Return the facts *ids* with all facts from which they were derived, directly or indirectly, and their sentences.
+    """Return the facts *ids* and all facts from which they were derived, by id; and their sentences, by id.
 
-    Both results are dicts by fact id. Reading stops after about `MOST_GROUNDS` facts.
+    Reading stops after about `MOST_GROUNDS` facts.
     """
     grounds: Grounds = {}
     sentences: Sentences = {}
@@ -275,9 +272,9 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return the facts derived from the facts *ids*: ``{id of a derived fact: id of a fact that it is derived from}``.
+    """Return up to *most* facts derived from the facts *ids*: ``{derived fact: fact it is derived from}``, as ids.
 
-    Directly derived facts come first, then facts derived from these, and so on; at most *most* are returned.
+    Directly derived facts come first, then facts derived from these, and so on.
     """
     before: dict[str, str] = {}
     edge = sorted(ids)
@@ -290,7 +287,7 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 
 def _to_grounded(row: Row) -> Grounded:
-    """Convert *row* of the query `premises.GROUNDS` to a `Grounded`: a fact, with the facts it was derived from."""
+    """Convert *row* of the query `GROUNDS` to a `Grounded`: a fact, with the facts it was derived from."""
     fact = row["fact"]
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
@@ -308,9 +305,9 @@ def _to_grounded(row: Row) -> Grounded:
 
 
 def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
-    """Convert *rows*, statements of a fact by episodes, to `Telling` values; rows without an episode are left out.
+    """Convert *rows*, statements of a fact by messages, to `Telling` values; skip rows without a message.
 
-    *stated* has pairs ``(episode id, fact id)``: the episode gives that other fact as a reason (`Telling.reasons`).
+    *stated*: pairs ``(message id, fact id)``; the message gives that fact as a reason (`Telling.reasons`).
     """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
@@ -321,11 +318,10 @@ def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) 
 
 
 def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact in one of its periods, with `absent` or `doubt` added if the fact is absent or doubtful.
+    """Return *row*, a fact in one of its periods, with `absent` or `doubt` added if the fact ended or is doubtful.
 
-    *absent* has pairs ``(fact id, end)``: the fact ended then, and nothing replaced it. *doubts* says by fact id since
-    when and why a fact is doubtful: a fact on which it depends has ended. A fact that has ended itself by *point* gets
-    no doubt. *sentences* has the texts of the facts that a doubt names, by id.
+    *absent*: pairs ``(fact id, end)`` of facts that ended and were not replaced. *doubts*: the reasons for doubt by
+    fact id; a fact that has ended by *point* gets none. *sentences*: texts of facts by id.
     """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
@@ -339,8 +335,8 @@ def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[t
 def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
     """Return facts that *episodes* state and that ended without a replacement: "Ann has a car", until she sold it.
 
-    *episodes* are ids of messages, best first. *point* is the time of the question; the facts have ended by then. At
-    most `MOST_ABSENT` facts are returned. They share a word, besides the name of their subject, with *question*.
+    *episodes*: ids of messages, best first. *question*: the facts must share a word with it, besides their subject's
+    name. *point*: the facts must have ended by then. At most `MOST_ABSENT` facts are returned.
     """
     if not episodes:
         return []
@@ -353,15 +349,15 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
 
 
 def _find_words(fact: Fact) -> set[str]:
-    """Return the search terms in *fact*'s sentence, predicate and quotes, except those of its subject's name."""
+    """Return the search terms in the sentence, predicate and quotes of *fact*, without those of its subject."""
     texts = (fact.sentence, fact.predicate.replace("_", " "), *(source.quote for source in fact.sources))
     return set(terms(" ".join(texts))) - set(terms(fact.subject))
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``{(fact id, end)}`` for the facts in *rows* that have ended by *point* without a replacement; no events.
+    """Return ``{(fact id, end)}`` of the states in *rows* that have ended by *point* and were not replaced.
 
-    A replacement supersedes the fact, or is the next value of a predicate with one value at a time, such as "lives in".
+    A fact is replaced if another fact supersedes it, or gives the next value of a predicate such as "lives in".
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
@@ -378,9 +374,9 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact in one of its periods, is a state that has ended by *point*; False while in review.
+    """Return whether *row*, a fact in one of its periods, is a reviewed state that has ended by *point*.
 
-    False also unless its predicate is in the present tense, or has one value at a time, such as LIVES_IN.
+    Its predicate must be in the present tense, or have one value at a time, such as LIVES_IN.
     """
     fact, belief = row["fact"], row["belief"]
     if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":

@@ -37,11 +37,10 @@ BEFORE_ABSENT = 3
 
 
 def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Context]]:
-    """Read the best results from the database, and write the context: their text for a prompt.
+    """Read the best results from the database, and return ``{"context": ...}``, their text for a prompt.
 
-    Input: `question`, and from earlier steps `found` and `ranked`. Output: `context`, which also has the results as
-    values. If the memory probably has no answer and is set to abstain, the context only says that it does not know.
-    Rerankers that count how often facts are used get the ids of the returned facts.
+    *values* has the `question`, and `found` and `ranked` from earlier steps. If an answer is improbable, the context
+    may only say that the memory does not know.
     """
     question, found, ranked = values["question"], values["found"], values["ranked"]
     winners = yield from read_winners(question, found, ranked)
@@ -53,6 +52,7 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
         explanations = load_plugin("stages", "explain")(context, winners, found, ranked, question.limit)
         results = results.model_copy(update={"explanations": explanations})
         context = Context(context, results, tokens=context.tokens, lines=context.lines, left_out=context.left_out)
+    # Rerankers that count how often facts are used get the ids of the returned facts.
     for reranker in question.recipe.rerankers:
         if isinstance(reranker, ServedReranker):
             yield from reranker.record(list(dict.fromkeys(fact.id for fact in results.facts)))
@@ -62,8 +62,7 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
 def _make_results(question: SearchQuery, found: Found, winners: Winners, settings: Settings) -> SearchResults:
     """Convert *winners*, the best results, to `SearchResults`, with a judgement whether they answer *question*.
 
-    *found* is the result of the step search. Summaries are emptied if the question is about the past or filters
-    episodes or facts.
+    *found* is the result of the search step. Summaries are emptied for a question about the past, or with a filter.
     """
     results = SearchResults(
         question=question.text,
@@ -80,16 +79,13 @@ def _make_results(question: SearchQuery, found: Found, winners: Winners, setting
 
 
 def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
-    """Return *results* with the facts *absent* inserted after the third fact; these ended and nothing replaced them."""
+    """Return *results* with *absent*, facts that ended without a replacement, inserted after the third fact."""
     facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
     return results.model_copy(update={"facts": facts}) if absent else results
 
 
 def _filters_episodes_or_facts(question: SearchQuery) -> bool:
-    """Return whether the filter of *question* has a condition on episodes or facts, not only on entities.
-
-    With such a filter, no summaries are returned: they also describe episodes that do not match.
-    """
+    """Return whether the filter of *question* has a condition on episodes (messages) or facts, not only on entities."""
     if question.where is None:
         return False
     return any(filters.field_of(comparison).of != "entity" for comparison in filters.comparisons(question.where))
@@ -112,8 +108,8 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 class ResultReader:
     """How to read results of one kind, such as facts, from the database by their ids.
 
-    `query` returns a row for each id, with the stored properties in the column `name`. `value` is a function that
-    converts a row and a score to a result, such as a `Fact`.
+    `query` returns a row for each id, with the stored properties in the column `name`. `value` converts a row and a
+    score to a result, such as a `Fact`.
     """
 
     query: str
@@ -141,9 +137,8 @@ RowsById = dict[str, list[Row]]
 class Winners:
     """The best results of a search for each kind, best first, as `Fact`, `Entity`, `Community` and `Episode`.
 
-    `absent` are facts that have ended and that nothing replaced. `texts` has the texts of results as ``{kind: {id:
-    text}}``; it is empty unless the search explains itself. `fillers` are the ids of messages without content, such as
-    "Noted.", which are left out of the results.
+    `absent` are facts that ended without a replacement. `texts` has the results' texts, to explain them. `fillers` are
+    ids of messages without content, such as "Noted.".
     """
 
     values: Mapping[Kind, Sequence[Any]]
@@ -153,10 +148,9 @@ class Winners:
 
 
 def read_winners(question: SearchQuery, found: Found, ranked: Ranked) -> Flow[Winners]:
-    """Read the best results of each kind in *ranked* from the database, and return them as `Fact`, `Episode` and so on.
+    """Read the best results in *ranked* from the database, and return them as `Fact`, `Episode` and so on, by kind.
 
-    *found* has the time that the question is about. If the question asks for explanations, the texts of up to `FURTHER`
-    more candidates are read too.
+    *found* is the result of the search step. If *question* asks for explanations, more texts are read.
     """
     most = question.limit + (FURTHER if question.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
@@ -186,7 +180,7 @@ def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
     """Return ``{id: database rows}`` for the results *ids* of one *kind*; a fact has one row for each of its periods.
 
-    Left out are results that were deleted, or saved after the time as of which the question asks (`believed_at`).
+    Results that were deleted, or saved after the time of the question (`believed_at`), are left out.
     """
     if not ids:
         return {}
@@ -215,9 +209,9 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
 
 
 def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -> Flow[list[Fact]]:
-    """Return facts that *episodes* (ids) state and that ended without a replacement: "Ann has a car", but it was sold.
+    """Return the facts stated by the messages *episodes* (ids) that ended without a replacement: a car that was sold.
 
-    The list is empty if no context is written, if the question has a filter, or if it is about more than one instant.
+    The list is empty without a context, with a filter, or for a question about a period.
     """
     instants = found.instants
     if not question.max_tokens or question.where or instants.until - instants.since > 1:
@@ -229,13 +223,13 @@ def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -
 def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
     """Return the results with the ids in *best*, pairs ``(id, score)``, as `Fact` and so on, in the same order.
 
-    A fact is repeated for each of its periods. *stored* has the database rows by id.
+    *stored* has database rows by id. A fact is repeated for each of its periods.
     """
     return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
 
 
 def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
-    """Convert a database *row* to a `Fact`, `Entity`, `Community` or `Episode`, depending on *kind*, with a *score*."""
+    """Convert a database row to a result of *kind*: a `Fact`, `Entity`, `Community` or `Episode`, with its *score*."""
     reader = READERS[kind]
     return reader.value(row if kind == "facts" else row[reader.name], score)
 
@@ -243,13 +237,9 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _complete(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
-    """Return *episodes* with remarks and answered questions added, and with the episodes that these name inserted.
+    """Return *episodes* (messages) with remarks, such as "no longer so since May", and the questions that they answer.
 
-    An episode is a stored message or text. A remark says that one of its facts has changed, such as "no longer so since
-    May"; the episode that caused the change is inserted after it. A message that answers a question in the message
-    before gets that question; after a message that asks one, the answer is inserted. *stored* has the database rows of
-    *episodes* by id. The number of episodes stays the same: the last ones are dropped. If the question has a filter, no
-    questions are added, and only episodes that the search found are inserted.
+    Messages to which these refer are inserted, and the last messages dropped. *stored* has database rows by id.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
@@ -271,10 +261,9 @@ def _complete(
 
 
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
-    """Return *episode* (a stored message) with its remarks, and the question of an earlier message that it answers.
+    """Return *episode* (a message) with remarks, such as "no longer so since May", and the question it answers.
 
-    A remark says that one of its facts has changed: "no longer so since May". *known* has the database rows with the
-    remarks, and *asked* the questions, both by the id of the episode that they belong to.
+    *known* has database rows with the remarks, *asked* the questions, both by message id.
     """
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
@@ -286,8 +275,7 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
     """Return the ids of the messages in *episodes* that have no content, such as "Noted.".
 
-    "Sure!" has content only if the message before it asks or proposes something. *episodes* maps ids to database rows,
-    which contain the message before the episode.
+    *episodes* maps ids to database rows, which contain the message before: after a question, "Sure!" has content.
     """
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()
@@ -299,10 +287,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return ``{episode id: question}`` for messages that answer a question at the end of the message before.
+    """Return ``{message id: question}`` for messages that answer a question at the end of the message before.
 
-    Pairs are returned if *episodes* has the question or the answer. *beside* maps episode ids to database rows with the
-    messages `before` and `after` the episode.
+    *episodes* has the question or the answer. *beside* maps their ids to database rows with the messages `before` and
+    `after`.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:
@@ -318,10 +306,9 @@ def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[s
 
 
 def find_question(content: str) -> str:
-    """Return the question at the end of *content*, or "": "I moved. Where do you live?" -> "Where do you live?".
+    """Return the question at the end of *content*: "I moved. Where do you live?" -> "Where do you live?".
 
-    One more sentence may follow the question. The result is "" if the question has only stop words, or more than
-    `LONGEST_QUESTION` characters.
+    The result is "" without a question, or if the question is too long or has only stop words.
     """
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
     if not asking or not content_stems(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:

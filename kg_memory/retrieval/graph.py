@@ -46,9 +46,9 @@ def build(
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
-    """Return the LangGraph graph that answers a search, with the functions that convert its state to and from JSON.
+    """Return the LangGraph graph that answers a search, with functions that convert its state to and from JSON.
 
-    Its steps are search, rerank and construct. *driver* runs their database reads and model requests.
+    *driver*: runs the database reads and model requests of its steps.
     """
     graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
     for step in STEPS:
@@ -68,14 +68,10 @@ Plain = dict[str, Any]
 class RetrievalInput(TypedDict, total=False):
     """The input of the retrieval graph: a question, and where and how to search; only `question` is required.
 
-    Times are ISO 8601 or plain words such as "last March". `as_of` asks for facts that were true at an instant,
-    `during` for facts that were true at some time in a period (in words, or a pair of times), and `believed_at` for
-    what the memory believed at a time. `unreviewed` includes facts that wait for review. `thread` is the conversation
-    in which the question is asked: entities that it mentioned last are found more easily.
-
-    `recipe` is a `kg_memory.retrieval.recipe.Recipe` or its name, and `where` a filter of `kg_memory.models.filters`.
-    `center` has the names of entities near which to search, and `asker` is the name of the person whom "I" and "my" in
-    the question mean. `template` is the format of the context.
+    - `as_of`, `during`: facts true then, in ISO 8601 or words such as "last March". `believed_at`: facts known then.
+    - `unreviewed`: include facts that wait for review. `thread`: the conversation in which the question is asked.
+    - `recipe`: how to search and rank, a `Recipe` or its name. `where`: a filter of `kg_memory.models.filters`.
+    - `center`: names of entities to search near. `asker`: the person whom "I" means. `template`: the context's format.
     """
 
     question: Required[Annotated[str, describe_key("The question to answer.", examples=["Where does Ann live?"])]]
@@ -103,7 +99,7 @@ class RetrievalInput(TypedDict, total=False):
 
 
 class RetrievalContext(RunConfig):
-    """The settings of one run of the retrieval graph, which replace the settings of the memory."""
+    """Settings that one run of the retrieval graph can override: `temporal_decay_rate` and `abstain_below`."""
 
     temporal_decay_rate: float = setting_field(
         "temporal_decay_rate",
@@ -160,7 +156,7 @@ _FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
 
 
 def encode(values: Mapping[str, Any]) -> Plain:
-    """Convert the results of steps, such as a `SearchQuery` or `Found`, to JSON values for the `RetrievalState`."""
+    """Convert the results of the graph's steps, such as `SearchQuery` or `Found`, to JSON values for its state."""
     state: Plain = {}
     for key, value in values.items():
         match value:
@@ -179,7 +175,7 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Convert the JSON values in *state*, a `RetrievalState`, to results of steps: a `SearchQuery`, `Found` and so on.
+    """Convert the JSON values of the graph's state to the results of its steps: the reverse of `encode`.
 
     Errors: `InputError` if the question is missing or its options are not valid.
     """
@@ -196,7 +192,7 @@ def decode(state: Mapping[str, Any]) -> Plain:
 
 
 def _decode_context(state: Mapping[str, Any]) -> Context:
-    """Convert the JSON values `context`, `results` and `lines` of *state* to a `Context`."""
+    """Rebuild the `Context` (the text for a model) from the JSON values `context`, `results` and `lines` of *state*."""
     results = SearchResults.model_validate(state["results"])
     lines = [Line(**line) for line in state["lines"] if "tokens" in line]
     left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]
@@ -205,6 +201,6 @@ def _decode_context(state: Mapping[str, Any]) -> Context:
 
 
 def _plain_lines(context: Context) -> list[Plain]:
-    """Return the lines of *context* as JSON objects, then the results that have no line in it, with the reason."""
+    """Return the lines of *context* as JSON objects, then the results left out of it, with the reason."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)

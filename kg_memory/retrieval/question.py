@@ -90,7 +90,7 @@ class SearchQuery:
         return cls(given.pop("question"), **given)
 
     def as_state(self) -> dict[str, Any]:
-        """Return the question and its options as JSON, the input of the retrieval graph, without default values."""
+        """Return the question and its changed options as JSON: ``{"question": "Where is Ann?", "limit": 5}``."""
         changed = {name: value for name in _NAMES if (value := getattr(self, name)) != _DEFAULTS[name]}
         plain: dict[str, Any] = {"where": to_plain(self.where) if self.where else None, "center": list(self.center)}
         plain |= {"recipe": self.recipe.as_state(), "during": _plain_period(self.during)}
@@ -114,9 +114,8 @@ def make_search_query(
 ) -> SearchQuery:  # fmt: skip
     """Return the `SearchQuery` for the arguments of a method such as `GraphMemory.search`, after checking them.
 
-    *text* is the question. *limits* has the counts `limit` and `max_tokens`, *times* has `as_of`, `during` and
-    `believed_at`, and *how* has all other options. Errors: `InputError` if *text* has no words, or an option is not
-    valid.
+    *text*: the question. *limits*: `limit` and `max_tokens`. *times*: `as_of`, `during` and `believed_at`. *how*: all
+    other options. Errors: `InputError`.
     """
     validate_name("question", text, "some words to look for")
     if thread is not None:
@@ -128,16 +127,15 @@ def make_search_query(
 
 
 def lines_within(max_tokens: Any) -> int:
-    """Return how many results of each kind to search to fill a context of *max_tokens* tokens; at least `MIN_LINES`."""
+    """Return how many results of each kind to search for a text of *max_tokens* tokens; at least `MIN_LINES`."""
     return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: `instants` is its form for database queries, and `time` its form for users.
+    """The time that a question is about: when facts are true, and when the memory believed them.
 
-    `past` says whether this time is over. It is two times: when facts are true, and as of when the memory believed
-    them.
+    `instants`: the time for database queries. `time`: the time for users. `past`: whether it is over.
     """
 
     instants: Instants
@@ -147,13 +145,11 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True)
 class Found(QuestionTime):
-    """The result of the step search: what was found for each kind, such as facts, and the time of the question.
+    """The result of the search step: the search results of each kind, such as facts, and the time of the question.
 
-    `named` and `centers` are the ids of the entities that the question and its option `center` name. `unread` are the
-    ids of found episodes (stored messages) that no model has read yet. `relevance` is the probability that the memory
-    holds an answer, and `evidence` the numbers from which it is computed; both are None if neither facts nor episodes
-    were searched by words. `doubt` is a reason why there may be no answer. `degraded` is the error of the embedding
-    model, if it failed and so the search by meaning was skipped.
+    `named`, `centers`: ids of entities in the question, and in its option `center`. `unread`: ids of found messages
+    that no model has read yet. `relevance`: the probability that the memory has an answer, computed from `evidence`.
+    `doubt`: why there may be no answer. `degraded`: why the search by meaning was skipped.
     """
 
     hits: Mapping[Kind, Hits]
@@ -168,10 +164,10 @@ class Found(QuestionTime):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The result of the step rerank: ``(id, score)`` for the candidates of each kind, such as facts, best first.
+    """The result of the rerank step: ``(id, score)`` for the search results of each kind, such as facts, best first.
 
-    `stages` has the scores of each candidate after each reranker, if the search explains itself: ``{"facts": {id:
-    [("fused", 0.9), ("recency", 0.8)]}}``.
+    `stages`: the scores after each reranker, if the search explains itself: ``{"facts": {id: [("fused", 0.9),
+    ("recency", 0.8)]}}``.
     """
 
     ranked: Mapping[Kind, list[Scored]]
@@ -200,14 +196,14 @@ def asker_keys(question: str, asker: str | None) -> list[str]:
 
 
 def name_keys(text: str) -> list[str]:
-    """Return the alias keys (hashes) of all phrases in *text* that may be names: "Ann Lee" gives several."""
+    """Return the hashes of all phrases in *text* that may be names: of "Ann", "Lee" and "Ann Lee"."""
     return list(dict.fromkeys(alias_key(name) for name in _possible_names(text)))
 
 
 def without_names(text: str, keys: AbstractSet[str]) -> str:
-    """Return *text* without the names that have one of *keys*: "Where did Ann swim?" -> "Where did swim?".
+    """Return *text* without the names whose hashes are in *keys*: "Where did Ann swim?" -> "Where did swim?".
 
-    *keys* are alias keys (hashes of names). The text is unchanged if only stop words would be left.
+    The text is unchanged if only stop words would be left.
     """
     words = text.split()
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):
@@ -219,7 +215,7 @@ def without_names(text: str, keys: AbstractSet[str]) -> str:
 
 
 def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
-    """Remove the names whose hash is in *keys* from *run*, a text without spaces such as Chinese, and return it."""
+    """Return *run*, text without spaces such as Chinese, after removing the names whose hashes are in *keys*."""
     for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
         for start in range(len(run) - length, -1, -1):
             if alias_key(run[start : start + length]) in keys:

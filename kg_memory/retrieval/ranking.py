@@ -52,7 +52,7 @@ BELOW = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The results of a search for one kind, such as facts: lists of ``(id, score)``, one for each way to search."""
+    """The search results of one kind, such as facts: a list of ``(id, score)`` for each way to search."""
 
     words: list[Scored]
     meaning: list[Scored]
@@ -65,7 +65,7 @@ class Hits:
 
     @property
     def searched(self) -> list[str]:
-        """The ids found by words or by meaning, each once; ids found only along the graph are left out."""
+        """The ids found by words or by meaning, each once."""
         return list(dict.fromkeys(id_ for id_, _ in (*self.words, *self.meaning)))
 
 
@@ -73,16 +73,16 @@ NO_HITS = Hits([], [], [])
 
 
 class Part(Value, extra="forbid"):
-    """Base class of the parts of a recipe, such as rerankers: immutable pydantic models that forbid unknown fields."""
+    """Base class of recipes and their parts, such as rerankers: an immutable pydantic model without extra fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """The time of a question: any instant in ``[since, until)``, as the memory believed it at `believed_at`.
+    """The time of a question: any instant in ``[since, until)``, in microseconds since the epoch.
 
-    All are microseconds since the epoch. `unreviewed` includes facts that wait for review. If `vagueness` is None, only
-    facts true at this time are returned. Else the time comes from words of the question and is only a preference:
-    results at this time come first, then results up to `vagueness` before or after it.
+    `believed_at`: the memory is asked as of this time. `unreviewed`: include facts that wait for review. `vagueness`:
+    if None, only facts true at the time are returned; otherwise they come first, then results up to so many
+    microseconds before or after it.
     """
 
     since: int
@@ -98,9 +98,9 @@ class Instants:
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near a fact's period is to the time of the question: 1 if they overlap, down to 0.
+        """Return how near a period is to the time of the question: 1 if they overlap, down to 0 at `vagueness`.
 
-        *since* and *until* (microseconds since the epoch) bound the period. A gap longer than `vagueness` gives 0.
+        *since* and *until* bound the period, in microseconds since the epoch.
         """
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
@@ -108,10 +108,10 @@ class Instants:
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """What a reranker knows about a question: its text, its time, and the entities that it names.
+    """A question as rerankers see it: its text, its time, and the entities that it names.
 
-    `past` is true if its time is over. `center` are the names of entities near which to search, `centers` the ids of
-    these entities, and `named` the ids of entities in the text.
+    `past`: its time is over. `center` and `centers`: names and ids of the entities to search around. `named`: ids of
+    the entities in the text.
     """
 
     text: str
@@ -124,7 +124,7 @@ class QuestionView:
 
     @property
     def start(self) -> tuple[str, ...]:
-        """The ids of the entities near which to search: those in `centers`, or if there are none, those in `named`."""
+        """The ids of the entities to search around: `centers`, or else `named`."""
         return self.centers or self.named
 
 
@@ -150,7 +150,7 @@ Feature = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The values of one candidate that a reranker may use, such as its age; values it does not need are defaults."""
+    """Values of one search result that a reranker may use, such as its age; other values are defaults."""
 
     stated_at: int = 0
     """The time of an episode, or of the latest statement of a fact, in microseconds since the epoch."""
@@ -185,9 +185,10 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The features, such as "hops", that a reranker needs for each kind of result; a kind that is None keeps its order.
+    """The `Features` that a reranker needs for each kind of result: ``Needs(facts=("hops",))``.
 
-    Hops are counted up to `max_hops`. `similarity` and `answer` are computed for the best `depth` candidates only.
+    A kind that is None keeps its order. Hops are counted up to `max_hops`. `similarity` and `answer` are computed for
+    the best `depth` results only.
     """
 
     facts: Sequence[Feature] | None = None
@@ -199,20 +200,19 @@ class Needs:
 
     @classmethod
     def of_all(cls, *features: Feature, max_hops: int = 4, depth: int = 40) -> Self:
-        """Return a `Needs` by which a reranker gets the same *features* for facts, entities, communities and episodes.
+        """Return a `Needs` with the same *features*, such as "hops", for facts, entities, communities and episodes.
 
-        *features* are names of values of a result, such as "hops", the number of facts from the question's entities to
-        it, up to *max_hops*. "similarity" and "answer" are computed for the best *depth* results of each kind only.
+        Hops are counted up to *max_hops*. "similarity" and "answer" are computed for the best *depth* results only.
         """
         return cls(features, features, features, features, max_hops=max_hops, depth=depth)
 
     def of(self, kind: Kind) -> Sequence[Feature]:
-        """Return the names of the features needed for results of *kind*, such as "facts": ``("hops",)``; or ()."""
+        """Return the features needed for results of *kind*, such as "facts": ``("hops",)``, or ``()``."""
         return getattr(self, kind) or ()
 
     @property
     def all(self) -> frozenset[Feature]:
-        """The names of all features, such as "hops", that the reranker needs for at least one kind of search result."""
+        """All features that are needed for at least one kind of result: ``frozenset({"hops"})``."""
         return frozenset(feature for kind in KINDS for feature in self.of(kind))
 
     @property
@@ -231,22 +231,22 @@ class Reranker(Protocol):
 
     @property
     def features(self) -> Needs:
-        """The features (values such as age) of candidates that this reranker needs, for each kind of result."""
+        """The values of search results that this reranker needs: ``Needs(facts=("hops",))``."""
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
-        """Return *ranking*, pairs ``(id, score)``, in a new order, scores 0 to 1; *features* are by candidate id."""
+        """Return *ranking* as ``(id, new score)``, best first, scores 0 to 1; *features* are by result id."""
 
 
 @runtime_checkable
 class ServedReranker(Reranker, Protocol):
-    """Protocol of rerankers that record which facts were returned, for example to count how often each is used."""
+    """Protocol of rerankers that record which facts a search returned, for example to count how often each is used."""
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
         """Record that a search returned the facts with the ids *facts*."""
 
 
 class Link(NamedTuple):
-    """A fact read along the graph: edge type (LIVES_IN), ids of entities, speakers by message id (None: unread)."""
+    """A fact on a path in the graph: its type (LIVES_IN), entity ids, and speakers by message id (None: not read)."""
 
     type: str
     entities: tuple[str, ...]
@@ -263,18 +263,18 @@ Activity = dict[str, float]
 class Walk(Protocol):
     """Protocol of ways to search along the facts of the graph, starting at the entities of a question.
 
-    A walk may also have ``find_starts(hits)``, a flow (generator of database reads) that returns more entities to start
-    from, ``{entity id: weight}``; *hits* are the results of searches by words and by meaning, as `Hits` by kind.
+    An object may also have ``find_starts(hits)``, a flow (generator of database reads) that returns more entities to
+    start from: ``{entity id: weight}``. *hits* has other search results by kind.
     """
 
     @property
     def method(self) -> str:
-        """The name by which a recipe selects this search along facts, such as "bfs"."""
+        """The name of this way to search in recipes, such as "bfs"."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Follow facts from the entities *start*; return the facts and the weights of all entities reached, both by id.
+        """Follow facts from the entities *start*; return the facts, and the weights of entities reached, both by id.
 
-        *start* maps entity ids to weights. Yield one database read at a time, so that flows can share a round trip.
+        *start* maps entity ids to weights: ``{"e1": 0.4}``. Yield one database read at a time.
         """
 
 
@@ -284,10 +284,10 @@ class Walk(Protocol):
 def fuse(
     rankings: Sequence[Ranking], weights: Sequence[float], method: Literal["scores", "rrf"], rank_constant: float
 ) -> list[Scored]:
-    """Combine *rankings* into one: return each id with a score from 0 to 1, best first.
+    """Combine *rankings* into one list of ``(id, score)``, best first, with scores from 0 to 1.
 
-    *method* is "scores" (see `relative_shares`) or "rrf" (see `rrf`, with *rank_constant* as k). *weights* has a weight
-    for each ranking. An id that is first in every ranking gets 1.
+    *method* is "scores" (see `relative_shares`) or "rrf" (see `rrf`, with *rank_constant* as k). *weights* has a number
+    for each ranking.
     """
     if method == "scores":
         shares = relative_shares(rankings, weights)
@@ -300,7 +300,7 @@ def fuse(
 def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) -> list[Scored]:
     """Combine *rankings* by weighted reciprocal rank fusion: each id gets ``sum(weight / (k + rank))``, best first.
 
-    Rankings may be in any order; ids with equal scores share the best rank, NaN is worst, and a missing id gets 0.
+    Rankings may be in any order. Equal scores share the best rank. A ranking adds 0 to an id that it lacks.
     """
     fused: dict[str, float] = {}
     for ranking, weight in zip(rankings, weights, strict=True):
@@ -310,10 +310,9 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
 
 
 def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
-    """Return ``{id: score}``: for each id, the weighted mean of its scores in *rankings*, each scaled to `LAST` to 1.
+    """Return the weighted mean of each id's scores in *rankings*, each scaled to `LAST` to 1: ``{"f1": 0.8}``.
 
-    The best id of a ranking gets 1 and its last `LAST`; if all its scores are equal, all get 1. An id gets 0 from a
-    ranking that lacks it or has no finite score for it.
+    The best id of a ranking gets 1, its last `LAST`, and a missing id 0. If all scores are equal, all get 1.
     """
     fused = {id_: 0.0 for ranking in rankings for id_, _ in ranking}
     total = sum(weights) or 1.0

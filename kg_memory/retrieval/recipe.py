@@ -73,10 +73,9 @@ class ByRecency(Part):
 
 
 def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
-    """Return *ranking* with newer candidates raised, best first; all scores are halved, so that they stay within 1.
+    """Return *ranking* with newer results raised: ``min(score + 1 / (1 + age * rate), 2 * score) / 2``, best first.
 
-    *ages* maps ids to days. ``1 / (1 + age * rate)`` is added to a score, but at most the score itself. Nothing is
-    added to an id without an age, and a negative age counts as 0.
+    *ages* maps ids to days. The score of an id without an age is halved. A negative age counts as 0.
     """
     boosts = {id_: 1 / (1 + max(age, 0.0) * rate) for id_, age in ages.items()}
     scores = {id_: clamp(score) for id_, score in ranking}
@@ -87,10 +86,8 @@ class ByTime(Part):
     """Reranker that prefers facts that were true, and messages that were said, at the time that the question names.
 
     The new score is ``(1 - w) * score + w * nearness``, with `facts` or `episodes` as w. Nearness is 1 at the named
-    time. It falls to 0 within a day of "on 4 May", or within a month of "in May". If the question names a day, facts
-    dated on that day come before facts that were true before and after it. The change of order is limited: the first
-    result stays among the first 3, the second among the first 6, and so on (see `hold`). This reranker is applied
-    last, to every question that names a time.
+    time, and falls to 0 within a day of "on 4 May" or a month of "in May". If the question names a day, facts dated on
+    that day come first. No result falls to more than three times its rank (see `hold`).
     """
 
     by: Literal["time"] = "time"
@@ -127,10 +124,10 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
-    """Return *ranking* reordered, so that no candidate falls to more than three times its rank in *before*.
+    """Return *ranking* reordered, so that no result falls to more than three times its rank in *before*.
 
-    So the first candidate in *before* stays among the first 3, the second among the first 6. Both are lists of ``(id,
-    score)``. Scores are raised where needed, so that they still descend.
+    The first in *before* stays among the first 3, the second among the first 6. Scores are raised where needed, so that
+    they still descend.
     """
     scores, former = dict(ranking), ids_of(sort_scores(before))
     order: dict[str, None] = {}
@@ -151,9 +148,9 @@ WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 
 
 def _accept(protocol: type) -> WrapValidator:
-    """Return a pydantic validator that returns any object which implements *protocol* (`Reranker` or `Walk`) unchanged.
+    """Return a pydantic validator that accepts any object which implements *protocol* (`Reranker` or `Walk`).
 
-    Other values, such as ``{"by": "recency"}``, are validated by pydantic as a registered reranker or walk.
+    Other values, such as ``{"by": "recency"}``, are validated as registered classes.
     """
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
@@ -182,10 +179,9 @@ NO_WEIGHTS = Weights(words=0, meaning=0, graph=0)
 
 
 class Recipe(Part):
-    """How a search finds and ranks results: weights of the ways to search for each kind, a walk, and rerankers.
+    """How a search finds and ranks results: weights of search by words, meaning and graph, a traversal, and rerankers.
 
-    The ways to search (retrievers) are by words, by meaning and along the facts of the graph, by a walk. A recipe is
-    immutable; `with_` returns a changed copy: ``DEFAULT.with_(kinds=("facts",))``.
+    A recipe is immutable; `with_` returns a changed copy: ``DEFAULT.with_(kinds=("facts",))``.
     """
 
     name: str = "custom"
@@ -221,18 +217,18 @@ class Recipe(Part):
             raise InputError(describe_invalid(error, "the recipe", Recipe.model_fields)) from None
 
     def weights(self, kind: Kind) -> Weights:
-        """Return the weights of the ways to search for *kind*, such as facts; all are 0 if the kind is not searched."""
+        """Return the weights of the ways to search for *kind*, such as "facts"; all are 0 if it is not searched."""
         weights: Weights = getattr(self, kind)
         return weights if kind in self.kinds else NO_WEIGHTS
 
     def retrievers(self, kind: Kind) -> dict[Retriever, float]:
-        """Return the ways to search for *kind* that have a weight above 0: ``{"words": 1.0, "graph": 0.5}``."""
+        """Return the ways to search for *kind* with their weights above 0: ``{"words": 1.0, "graph": 0.5}``."""
         weights = self.weights(kind)
         return {retriever: weight for retriever in RETRIEVERS if (weight := getattr(weights, retriever))}
 
     @property
     def skipped(self) -> tuple[Retriever, ...]:
-        """The ways to search ("words", "meaning" or "graph") that this recipe uses for no kind of result."""
+        """The ways to search that this recipe never uses: ``("meaning",)``."""
         run = {retriever for kind in KINDS for retriever in self.retrievers(kind)}
         return tuple(retriever for retriever in RETRIEVERS if retriever not in run)
 
@@ -243,10 +239,9 @@ class Recipe(Part):
         return fuse(rankings, list(weights.values()), self.fusion, self.rank_constant)
 
     def as_state(self) -> str | Mapping[str, Any] | Self:
-        """Return this search configuration as a JSON value: the name of a named recipe, else a dict of its fields.
+        """Return this recipe as a JSON value: its name if it is a named recipe, else a dict of its fields.
 
-        A recipe is returned unchanged if it has a reranker, or a search along the graph (`traversal`), whose class is
-        not in `RERANKERS` or `WALKS`: such an object cannot become JSON.
+        A recipe with a reranker or traversal of a class that is not registered is returned unchanged.
         """
         if RECIPES.get(self.name) == self:
             return self.name
@@ -269,11 +264,10 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return all named search configurations (recipes) by name: ``{"default": DEFAULT, "recency": Recipe(...), ...}``.
+    """Return all named recipes (search configurations): ``{"default": DEFAULT, "recency": Recipe(...), ...}``.
 
-    They are the built-in recipes, and one recipe for each registered reranker and each registered way to search along
-    the graph. The latter recipes are the default recipe with this reranker or way, and have its name, such as
-    "recency".
+    They are the built-in recipes, and for each registered reranker and graph traversal, the default recipe with it
+    under its name.
     """
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
@@ -290,11 +284,10 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(_name_recipes())
 
 
 def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
-    """Return the `Recipe` (search configuration) that *value* describes.
+    """Return the `Recipe` (search configuration) that *value* describes; None means the default.
 
-    *value* is the name of a recipe, such as "recency"; a dict of changes to the default recipe, such as
-    ``{"kinds": ("facts",)}``; a `Recipe`; or None, which means the default. Errors: `InputError` for an unknown name or
-    field, or a value that is not valid.
+    *value* may be a name, such as "recency", or changes to the default, such as ``{"kinds": ("facts",)}``. Errors:
+    `InputError` for an unknown name or an invalid value.
     """
     if value is None:
         return DEFAULT

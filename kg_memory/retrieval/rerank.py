@@ -37,11 +37,9 @@ UNREAD_SHARE = 0.75
 
 
 def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Ranked]]:
-    """Combine the search results of each kind into one ranking, apply the rerankers, and return the best results.
+    """Return the best search results of each kind, after combining and reranking them: ``{"ranked": Ranked}``.
 
-    Input: `question`, and `found` from the step search. Output: `ranked`, best first, with scores from 0 to 1.
-    Candidates that were deleted in the meantime are left out. For a question with explanations, all candidates are
-    returned, with their scores after each reranker.
+    *values*: ``question``, and ``found`` from the search step. With ``question.explain``, all results are returned.
     """
     question: SearchQuery = values["question"]
     found: Found = values["found"]
@@ -75,13 +73,11 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
-    """Return *ranking* of episodes (messages) with higher scores for *unread* ones (ids), which no model has read yet.
+    """Return *ranking* of messages with higher scores for *unread* messages (ids), which no model has read yet.
 
-    Only the search by words finds unread messages; their combined scores are therefore too low, even if they contain
-    the answer. Each gets at least the score that it would have if the search by words were the only one, times
-    `UNREAD_SHARE` if *recipe* (the search configuration) combines results by scores. *words* are the results of the
-    search by words. *ranking* and *words* are lists of ``(id, score)``.
+    *words*: the results of the search by words. *ranking* and *words* are lists of ``(id, score)``.
     """
+    # Without the other searches, the combined scores of unread messages are too low, even if they have the answer.
     factor = UNREAD_SHARE if recipe.fusion == "scores" else 1.0
     shares = dict(fuse([words], [1.0], recipe.fusion, recipe.rank_constant))
     worth = {id_: factor * shares[id_] for id_ in unread if id_ in shares}
@@ -89,10 +85,9 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
 
 
 def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
-    """Return the rerankers of the recipe that can have an effect on *question*, and up to two more.
+    """Return the recipe's rerankers that can have an effect on *question*, and up to two more.
 
-    `ByRecency` comes first if the *settings* have a decay rate. `ByTime` comes last if the question names a time.
-    *view* is what rerankers know about the question.
+    `ByRecency` is added if the *settings* have a decay rate, and `ByTime` if the question names a time.
     """
     rerankers = question.recipe.rerankers
     if view.instants.vagueness is None:  # the question names no time
@@ -108,10 +103,10 @@ def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Setti
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Apply *reranker* to *rankings*, and return the new rankings of the kinds that it reorders, such as facts.
+    """Return the new rankings of the kinds, such as facts, that *reranker* reorders.
 
-    *table* has the features of the candidates, such as their ages. Features that only this reranker needs are read and
-    added to it. *view* is what rerankers know about the question.
+    *table*: the features of the search results, such as age; missing features are added. *view*: what is known of the
+    question.
     """
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)
@@ -119,9 +114,9 @@ def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionV
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
-    """Return the best *limit* candidates of each kind, with rounded scores; all of them if *limit* is None.
+    """Return the best *limit* results of each kind, with rounded scores; None returns all.
 
-    For episodes (messages), `SPARE` more are returned, to replace some without content.
+    For messages, `SPARE` more are returned, to replace messages without content.
     """
     cut = {}
     for kind, ranking in rankings.items():
@@ -131,9 +126,9 @@ def _cut(rankings: Rankings, limit: int | None) -> Rankings:
 
 
 def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list[Stage]]]:
-    """Return all scores that each candidate had: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
+    """Return all scores that each search result had: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
 
-    *stages* are pairs of a reranker's name and the rankings after it, in order; the first pair is "fused".
+    *stages*: pairs of a reranker's name and the rankings after it, in order; the first name is "fused".
     """
     scores: dict[Kind, dict[str, list[Stage]]] = {kind: {} for kind in stages[0][1]}
     for stage, rankings in stages:
@@ -187,7 +182,7 @@ Table = dict[Kind, dict[str, dict[str, Any]]]
 
 
 def features_of(table: Table, kind: Kind) -> dict[str, Features]:
-    """Return the features of the candidates of one *kind* in *table* as `Features` objects: ``{id: features}``."""
+    """Return the features, such as age, of the search results of one *kind* in *table*: ``{id: Features(...)}``."""
     return {
         id_: Features(**{name: value for name, value in row.items() if name in COLUMNS})
         for id_, row in table.get(kind, {}).items()
@@ -195,11 +190,9 @@ def features_of(table: Table, kind: Kind) -> dict[str, Features]:
 
 
 def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[Table]:
-    """Return the features, such as age, of all candidates in *rankings* that *rerankers* need.
+    """Return the features, such as confidence, that *rerankers* need: ``{"facts": {id: {"confidence": 0.9}}}``.
 
-    The result is by kind, id and feature name: ``{"facts": {id: {"confidence": 0.9}}}``. Costly features, which are
-    read for the best candidates only, are not in it. Errors: `InputError` if a reranker needs a feature that a kind
-    does not have.
+    *rankings*: the search results. Costly features are left out. Errors: `InputError` if a kind lacks a needed feature.
     """
     queries = dict.fromkeys(_queries(rankings, rerankers))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
@@ -221,11 +214,10 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield ``(kind, database query)`` for the features of search results, such as "hops", that *rerankers* need.
+    """Yield ``(kind, database query)`` for the features, such as "hops", that *rerankers* need.
 
-    *rankings* has the search results by kind, such as "facts"; kinds without results are skipped. A query that reads
-    several of these features is yielded several times. Errors: `InputError` if a reranker needs a feature that a kind
-    does not have.
+    *rankings*: the search results by kind; kinds without results are skipped. Errors: `InputError` if a reranker needs
+    a feature that a kind does not have.
     """
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.of(kind):
@@ -239,17 +231,16 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
     """Yield ``(features, entity ids)`` for each search result of *kinds* that is linked to entities.
 
-    *table* has the features (values such as age) by kind, id and feature name. The yielded dict is the one in *table*,
-    so that the caller can add a feature to it.
+    *table*: the features, such as age, by kind and id. The yielded dicts belong to *table*: changes to them stay.
     """
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set the feature `hops` of each search result in *table*: the number of facts from *start* to its nearest entity.
+    """Set `hops` of each search result in *table*: the number of facts on the path from *start* to its nearest entity.
 
-    *start* are ids of entities. `hops` is None for a result without an entity within *max_hops*.
+    *start*: ids of entities. `hops` is None if there is no path of at most *max_hops* facts.
     """
     targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
@@ -260,10 +251,10 @@ def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Insta
 def count_hops(
     start: Collection[str], targets: Collection[str], max_hops: int, instants: Instants
 ) -> Flow[dict[str, int]]:
-    """Return the number of facts on the shortest path from one of the entities *start* to others: ``{entity id: 2}``.
+    """Return the number of facts on the shortest path from the entities *start* to others: ``{entity id: 2}``.
 
-    Counting stops when all entities in *targets* are reached, or after *max_hops*. Only facts that are true at
-    *instants* count. Each hop takes one query.
+    Counting stops when all *targets* (entity ids) are reached, or after *max_hops*. Only facts that are true at
+    *instants* count.
     """
     hops = dict.fromkeys(sorted(start)[:MOST_ENTITIES], 0)
     edge, missing = list(hops), set(targets) - hops.keys()
@@ -281,10 +272,9 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Set the feature `mentions` of search results in *table*: how many times messages mention their entities.
+    """Set `mentions` of search results in *table*: how many times messages mention their entities.
 
-    Results are entities, communities and episodes (messages); another query sets `mentions` of facts. *key* is the key
-    of a conversation: only its messages count; None counts all.
+    *key*: count only messages of the conversation with this key; None counts all. Facts are left unchanged.
     """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})
@@ -299,7 +289,7 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
 
 
 def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, view: QuestionView) -> Flow[None]:
-    """Add the costly features `similarity` and `answer` to the best candidates in *table*, if *reranker* needs them."""
+    """Add the costly features `similarity` and `answer` of the best results to *table*, if *reranker* needs them."""
     needs = reranker.features
     best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
     if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
@@ -311,19 +301,16 @@ def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, 
 
 
 def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
-    """Set the feature *name* of some candidates of one *kind*; *values* maps their ids to its values.
-
-    *table* has the features by kind, id and name.
-    """
+    """Set the feature *name* of search results of one *kind* in *table* to *values*: ``{id: value}``."""
     rows = table.setdefault(kind, {})
     for id_, value in values.items():
         rows.setdefault(id_, {})[name] = value
 
 
 def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Return the cosine similarities of all pairs of candidates in *rows*: ``{id: {other id: similarity}}``.
+    """Return the cosine similarities of all pairs of search results: ``{id: {other id: 0.91}}``.
 
-    The column `alike` of a row has the similarities to all later rows, as text: ``"0.91 0.4"``.
+    The column `alike` of a row has the similarities to all later rows: ``"0.91 0.4"``.
     """
     similarities: dict[str, dict[str, float]] = {row["id"]: {} for row in rows}
     for place, row in enumerate(rows, start=1):
@@ -333,9 +320,9 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Set `answer` of candidates in *table*: how well their texts answer the question, as scored by a cross-encoder.
+    """Set `answer` of search results in *table*: a cross-encoder's score of how well their texts answer the question.
 
-    *best* has the ids of these candidates by kind.
+    *best*: the ids of these results by kind.
     """
     answers = yield from in_step(fetch(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}

@@ -38,11 +38,11 @@ EVERYTHING = Step("", {})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where and how to search for one kind of result, such as facts: the filter, the time, and the number of results.
+    """What to search for one kind of result, such as facts: the filter, the time, and the number of results.
 
-    `limit` is the maximum number of results, `instants` the time at which facts must be true. `names` maps the names in
-    the filter `where`, by hash, to ids of entities. `count` is the number of all stored nodes of the kind; if few match
-    the filter, it is their number, and `few` the Cypher query that finds them, else None (see `narrow_scope`).
+    `count`: the number of nodes to search. `limit`: the most results. `instants`: when facts must be true. `names`:
+    entity ids by the normalised names in the filter `where`. `few`: Cypher that finds the nodes which match the filter,
+    if they are few (see `narrow_scope`).
     """
 
     kind: Kind
@@ -54,15 +54,15 @@ class Scope:
     few: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
-        """Return Cypher that keeps only rows which match the filter; it passes on the columns named *carried*."""
+        """Return Cypher that keeps only rows which match the filter. *carried*: columns to pass on."""
         if self.where is None:
             return EVERYTHING
         return filter_step(self.where, self.kind, self.names, carried)
 
     def sift_step(self, *carried: str) -> Step:
-        """Return Cypher that keeps only rows which match the filter and, if they are facts, which the memory believes.
+        """Return Cypher that keeps only rows which match the filter and, for facts, which count as true.
 
-        *carried*: columns to pass on. With `few`, the filter is left out: the query starts from nodes that match it.
+        *carried*: columns to pass on. With `few`, the filter is left out, as the query starts from matching nodes.
         """
         passing = EVERYTHING if self.few else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
@@ -70,12 +70,12 @@ class Scope:
 
     @property
     def is_sifted(self) -> bool:
-        """Whether results are dropped by a filter afterwards, so that more nodes than `limit` must be examined."""
+        """Whether a filter drops results after the search, so that it must examine more than `limit` nodes."""
         return self.kind == "facts" or (self.where is not None and self.few is None)
 
     @property
     def examined(self) -> int:
-        """The number of nodes to examine at first: `limit`, or twice as many if a filter drops some afterwards."""
+        """The number of nodes to examine first: `limit`, or twice as many if a filter drops some afterwards."""
         return self.limit * 2 if self.is_sifted else self.limit
 
     def best(
@@ -83,11 +83,9 @@ class Scope:
     ) -> Flow[list[Scored]]:
         """Run the search *query*, and return its results as ``(id, score)``, best first.
 
-        The query examines the best nodes, and drops those that do not pass the filter. If fewer than `limit` results
-        remain, it runs again and examines `DEEPER` times as many nodes, until it has examined *most* nodes. *examined*
-        is the number for the first run; None means `self.examined`. *bound* is the name of the query parameter for this
-        number. *least* is for a query that itself chooses the texts to score, with the parameter ``looked``: it chooses
-        as many as it examines, but at least *least*. *params* are all other query parameters.
+        If fewer than `limit` results pass the filter, it runs again and examines `DEEPER` times as many nodes, up to
+        *most*. *examined*: the number for the first run (None: `self.examined`), in the query parameter named *bound*.
+        *least*: if set, the minimum of the parameter ``looked``, the number of texts to score.
         """
         examined = examined or self.examined
         while True:
@@ -107,7 +105,7 @@ def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """If *effect* is several database reads, run them as one, and return the rows of each; pass on any other effect."""
+    """Run several database reads as one query and return the rows of each; pass on any other *effect* (I/O request)."""
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -125,10 +123,9 @@ def scores_of(rows: Sequence[Row]) -> list[Scored]:
 
 
 def narrow_scope(scope: Scope) -> Flow[Scope]:
-    """Return *scope*, limited in advance to the nodes that match its filter, if these are at most `FEW`.
+    """Return *scope* limited to the nodes that match its filter, if these are at most `FEW`; else unchanged.
 
-    `few` of the new scope is a query for these nodes: to search only them is faster than to filter results afterwards.
-    Otherwise, or if it has no filter or no index can answer the filter, *scope* is returned unchanged.
+    `few` of the new scope is Cypher that finds these nodes. Without an index for the filter, *scope* is unchanged.
     """
     if scope.where is None or not scope.count:
         return scope
@@ -139,11 +136,11 @@ def narrow_scope(scope: Scope) -> Flow[Scope]:
     passing = rows[0]["n"] if rows else 0  # no rows if the namespace was deleted in the meantime
     if passing > FEW:
         return scope
-    return replace(scope, count=passing, few=first)
+    return replace(scope, count=passing, few=first)  # faster than to filter results afterwards
 
 
 def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]]) -> Flow[dict[Kind, list[Scored]]]:
-    """Return the results in *hits* that match the filter of the search; both dicts are by kind, such as facts."""
+    """Return the results in *hits* that match the filter in *scopes*, by kind: ``{"facts": [("f1", 0.8)]}``."""
     passed = yield from in_step(_filter(scopes[kind], scores) for kind, scores in hits.items())
     return dict(zip(hits, passed, strict=True))
 
@@ -183,8 +180,8 @@ def search_words(
 ) -> Flow[list[Scored]]:
     """Return the nodes whose texts match the words of a question best, as ``(id, BM25 score)``, best first.
 
-    *scope* says which nodes to search. *frequencies* maps each word of the question to the number of nodes that contain
-    it. *documents* is the number of all nodes of this kind, and *average* the mean length of their texts.
+    *frequencies* maps each word to the number of nodes that contain it. *documents*: the number of all nodes.
+    *average*: the mean length of their texts.
     """
     terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
@@ -221,10 +218,10 @@ def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
 
 
 def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
-    """Return ``(count, postings)``: how many of the rarest words to look up, and how many index entries they have.
+    """Return how many of the rarest words to look up, and how many index entries they have: ``(3, 4200)``.
 
-    *frequencies* maps each word to its number of index entries. The chosen words have at most ``MOST_POSTINGS * times``
-    entries together, unless the rarest word alone has more. *times* is 1, or more for a large graph.
+    *frequencies* maps words to their numbers of index entries. The total is at most ``MOST_POSTINGS * times``, unless
+    the rarest word alone has more.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -237,10 +234,9 @@ def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple
 def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
     """Return rare words of a question, and pairs of its less rare words: ``(["oslo"], [["sister", "violin"]])``.
 
-    Only texts with one of these words or both words of a pair are worth scoring. The rare words occur in at most
-    *texts* nodes together. Both lists are empty if no word is so rare, or if looking up the pairs would take longer
-    than reading all index entries of the words. *frequencies* maps each word to the number of nodes that contain it.
-    *times* is 1, or more for a large graph: it multiplies the maximum number of index entries, `MOST_POSTINGS`.
+    Only texts with a rare word, or both words of a pair, are worth scoring. The rare words occur in at most *texts*
+    nodes together. Both lists are empty if looking them up would not save time. *frequencies* maps words to numbers of
+    nodes. *times* is 1, or more for a large graph.
     """
     count, postings = measure_leading(frequencies, times)
     terms = _rarest_first(frequencies)[:count]
@@ -267,7 +263,7 @@ def rarity(frequency: int, documents: int) -> float:
 
 
 def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], documents: int) -> float:
-    """Return the BM25 score *best* divided by the score of a perfect text, which contains all *terms*: 0 to 1.
+    """Return the BM25 score *best* divided by the score of a text with all *terms*, from 0 to 1.
 
     *frequencies* maps each word to the number of nodes that contain it. *documents* is the number of all nodes.
     """
@@ -325,10 +321,10 @@ USUAL = "What is it?"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A transformation of question embeddings that weakens what all episodes (messages) in a namespace have in common.
+    """A transformation of question embeddings that weakens what all messages in a namespace have in common.
 
-    `center` is the mean of the episode vectors, and the rows of `directions` are the directions in which they vary
-    most. `shares` are the factors, from 0 to 1, by which a question's components in these directions are multiplied.
+    `center`: the mean of the message embeddings. `directions`: the directions in which they vary most, as rows.
+    `shares`: the factors, 0 to 1, for these directions.
     """
 
     center: Array
@@ -336,10 +332,10 @@ class Contrast:
     shares: Array
 
     def apply(self, vector: Vector, usual: Vector) -> Vector:
-        """Return *vector*, the embedding of a question, with less weight on its similarity to all episodes (messages).
+        """Return the question embedding *vector* with less weight on what all messages have in common.
 
-        The mean of `center` and *usual*, the embedding of `USUAL`, is subtracted, components in `directions` are
-        multiplied by `shares`, and the length becomes 1. A vector of another dimension is returned unchanged.
+        *usual* is the embedding of `USUAL`, a question without content. The result has length 1. A vector of another
+        dimension is returned unchanged.
         """
         import numpy as np  # noqa: PLC0415 - importing takes 0.1 s
 
@@ -355,9 +351,9 @@ TINY = 1e-6
 
 
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
-    """Return *vector*, the embedding of a question, with less weight on what all episodes have in common.
+    """Return the question embedding *vector* with less weight on what all messages have in common.
 
-    *count* is the number of episodes (stored messages, texts); below `LEAST`, *vector* is unchanged. See `Contrast`.
+    *count* is the number of stored messages; below `LEAST`, *vector* is returned unchanged. See `Contrast`.
     """
     if count < LEAST:
         return vector
@@ -370,15 +366,14 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
 
 
 def growth(count: int) -> int:
-    """Return a cache key that rises by 1 each time *count*, a number of episodes, has grown by the factor `GROWTH`."""
+    """Return a cache key that rises by 1 each time the number *count* has grown by the factor `GROWTH`."""
     return int(math.log(max(count, 1), GROWTH))
 
 
 def learn(rows: Sequence[Row]) -> Contrast | None:
-    """Compute the `Contrast` of *rows*: a transformation that makes the embeddings of questions more specific.
+    """Compute a `Contrast`, a transformation of question embeddings, from the embeddings of messages.
 
-    It weakens the part that all episodes (messages) have in common. *rows* are database rows with the embedding of an
-    episode in ``vector``. The result is None if there are fewer than `LEAST` rows, or if all embeddings are equal.
+    *rows* have an embedding in ``vector``. Returns None for fewer than `LEAST` rows, or if all embeddings are equal.
     """
     import numpy as np  # noqa: PLC0415
 

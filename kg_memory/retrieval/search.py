@@ -61,14 +61,14 @@ RECENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The embeddings of a question, the statistics of its words, and the entities that it names, read before a search.
+    """The data that is read before a search: embeddings, word statistics, and the entities that the question names.
 
-    `asked` has the words of the question and how often they are stored. `vector` is the embedding of the question,
-    `episode_vector` a variant for searching episodes (messages). `lengths` has the mean length of texts by kind.
-    `centers` has the hashes of the names in the search option `center`, the entities near which to search. `origins`
-    are the entities from which to follow facts. `names` maps the hashes of the names in the search option `where`, the
-    filter, to ids of entities. `any_unread` is true if some episodes were not read by a model yet. `degraded` is the
-    error of the embedding model if it failed; both vectors are then None.
+    - `asked`: the words of the question, and how often they are stored. `lengths`: the mean length of texts by kind.
+    - `vector`: the embedding of the question. `episode_vector`: a variant of it for searching messages.
+    - `centers`: hashes of the names in the option `center`. `origins`: the entities from which to follow facts.
+    - `names`: ids of the entities in the option `where`, by hash of the name.
+    - `any_unread`: whether a model has yet to read some messages. `degraded`: the error of the embedding model, or
+      None.
     """
 
     asked: QuestionStatistics
@@ -83,10 +83,10 @@ class Lookup:
 
 
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
-    """Find what may answer the question: facts, entities, communities and episodes (stored messages and texts).
+    """Return what may answer the question: facts, entities, communities and messages, as ``{"found": Found(...)}``.
 
-    Input: `question`. Output: `found`, with the time that the question is about. Errors: `InputError` if a time cannot
-    be parsed, or an entity in `center` is unknown.
+    *values*: ``{"question": SearchQuery(...)}``. Errors: `InputError` if a time cannot be parsed, or an entity in
+    `center` is unknown.
     """
     question: SearchQuery = values["question"]
     time = yield from find_time(question)
@@ -97,11 +97,10 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
 
 
 def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
-    """Return the facts, entities, communities and episodes that may answer *question*, and how probably they do.
+    """Return the facts, entities, communities and messages that may answer *question*, and how probably they do.
 
-    Nothing is found for a question without a letter, digit or emoji. The probability is None if the recipe does not
-    search facts or episodes by words. *time* is the time that the question is about. Errors: `InputError` if an entity
-    in `center` is unknown.
+    *time*: the time that the question is about. The probability is None if facts and messages are not searched by
+    words. Errors: `InputError` if an entity in `center` is unknown.
     """
     nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
@@ -132,10 +131,10 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
 
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
-    """Search by words and by meaning; return the results by kind, and the usual distance of two episodes (messages).
+    """Search by words and by meaning; return the results by kind, and how different two messages usually are.
 
-    The second value is a row ``{"distance": 0.4, "speakers": ["Ann"]}``: the usual distance between the embeddings of
-    two episodes, and some of the speakers. It is None if it is not needed. *scopes* says where to search for each kind.
+    The second value is the usual distance of two embeddings, ``{"distance": 0.4, "speakers": ["Ann"]}``; None if it is
+    not needed. *scopes*: where to search for each kind.
     """
     searches: list[Flow[Any]] = []
     asked = lookup.asked
@@ -155,18 +154,17 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
 
 
 def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
-    """Return the ids of found episodes (messages) that no model has read yet; only the search by words finds these."""
+    """Return the ids of found messages that no model has read yet."""
     near = {id_ for id_, _ in episodes.meaning}
-    ids = [id_ for id_, _ in episodes.words if id_ not in near]
+    ids = [id_ for id_, _ in episodes.words if id_ not in near]  # only the search by words finds unread messages
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
 def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
-    """Return the embeddings of a question, the statistics of its words, and the entities that it names, as a `Lookup`.
+    """Read the data that a search needs (see `Lookup`); return None if the namespace is empty.
 
-    The result is None if the namespace is empty. *text* is the question, cut to a maximum length. *time* is the time
-    that the question is about: places that lie in a named place at this time are looked up too. Errors: `InputError` if
-    an entity in the search option `center` is unknown.
+    *text*: the question, cut to a maximum length. *time*: the time that it is about. Errors: `InputError` if an entity
+    in the option `center` is unknown.
     """
     recipe = question.recipe
     asker = asker_keys(text, question.asker)
@@ -215,16 +213,15 @@ def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Looku
 def _embed(
     text: str, named: Sequence[Row], episodes: int, recipe: Recipe
 ) -> Flow[tuple[Vector | None, Vector | None, str | None]]:
-    """Return ``(embedding of the question *text*, embedding for searching episodes, None)``, or two None and an error.
+    """Return ``(embedding of *text*, embedding to search messages, None)``; after an error, ``(None, None, error)``.
 
-    The second embedding is of the question without the names of people: these are in so many episodes that they would
-    hide the topic, and the search along the graph finds such episodes. *named* are rows of the entities that the
-    question names, *episodes* is the number of episodes. Errors: `EmbeddingMismatch`; and if the recipe searches by
-    meaning only, the error of the model.
+    The second embedding leaves out names of people. *named*: rows of the entities that the question names. *episodes*:
+    the number of messages. Errors: `EmbeddingMismatch`; the error of the model if the recipe searches by meaning only.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return None, None, None
     weights = recipe.weights("episodes")
+    # Names of people are in so many messages that they hide the topic; the search along the graph finds these messages.
     people = {key for row in named if row["type"] == "Person" for key in row["keys"]}
     about = without_names(text, people) if weights.meaning and weights.graph else text
     try:
@@ -240,24 +237,24 @@ def _embed(
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
-    """Return *named*, the entities that a question names, without the asker if the question is not about the asker.
+    """Return the entities *named* in a question, without the asker if the question is about others.
 
-    "Where does my sister Lily live?" is about Lily only. *named* are database rows. *asker* and *centers* are alias
-    keys (hashes of names). An entity in *centers* is never removed.
+    "Where does my sister Lily live?" is about Lily only. *named*: database rows. *asker* and *centers*: hashes of
+    names; entities in *centers* stay.
     """
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
 
 
 def counts_of(row: Row) -> dict[Kind, int]:
-    """Return the number of stored nodes of each kind, ``{"facts": 120, ...}``, from a *row* of word statistics."""
+    """Return the number of stored nodes by kind, ``{"facts": 120, ...}``; *row*: a result of `word_statistics`."""
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
 def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
     """Return how many nodes of each kind contain each word: ``{"facts": {"paris": 3}}``.
 
-    *rows* are the results of the query `word_statistics`. Words in *unused* are left out.
+    *rows*: the results of the query `word_statistics`. *unused*: words to leave out.
     """
     frequencies: dict[Kind, dict[str, int]] = {}
     for kind, pairs in (item for row in rows for item in row["often"].items()):
@@ -266,11 +263,10 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return database queries that count how many nodes of each kind contain each of *words*.
+    """Return the database queries that count how many nodes of each kind contain each of *words*.
 
-    Only kinds that the recipe searches by words are counted. Episodes have their own query, for speed. The first query
-    also returns the entities with a name in *keys* (hashes of names), the last one whether a model has yet to read any
-    episode. *instants* is the time that the question is about.
+    The first query also returns the entities with a name in *keys* (hashes of names), the last one whether a model has
+    yet to read any message. *instants*: the time that the question is about.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
@@ -283,18 +279,18 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
 
 
 def _needs_names(recipe: Recipe) -> bool:
-    """Return whether *recipe* needs the entities that a question names: to follow facts, or to measure distances."""
+    """Return whether a search with *recipe* needs the entities that the question names."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
 
 
 def _read_names(where: Filter | None) -> Flow[Names]:
-    """Return the ids of the entities that the filter *where* names, by alias key (hash of a name)."""
+    """Return the ids of the entities that the filter *where* names, by hash of the name; ``{}`` without a filter."""
     return {} if where is None else (yield from read_names(where))
 
 
 def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
-    """Return a `Scope` for each kind to search: its filter, how many nodes match, and the maximum number of results."""
+    """Return where to search for each kind: the filter, how many nodes match it, and the maximum number of results."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:

@@ -59,10 +59,10 @@ PERSON = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The entities from which a search may follow facts: those *named* in the question, and those mentioned recently.
+    """The entities around which to search the graph: named in the question, or mentioned in the latest messages.
 
-    *named* and *recent* are database rows; *recent*: entities of the conversation's latest messages. *parts* maps ids
-    of places to ids of entities inside them: Paris to Montmartre. *episodes* is the number of stored episodes.
+    *named*, *recent*: database rows. *parts*: ids of the entities inside a place, by its id (Paris -> Montmartre).
+    *episodes*: the number of stored messages.
     """
 
     named: Sequence[Row]
@@ -72,24 +72,23 @@ class Origins:
 
     @property
     def keys(self) -> dict[str, Sequence[str]]:
-        """The hashes of the names of the entities to search around, by id: those named; () for those inside them."""
+        """The name hashes of the named entities by id; also the ids of the entities inside named places, with ()."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
     @property
     def things(self) -> list[str]:
-        """The ids of the named places and things (all but people), and of the entities inside them."""
+        """The ids of the named entities that are not people, and of the entities inside named places."""
         people = {row["id"] for row in self.named if row["type"] == "Person"}
         return [id_ for id_ in self.keys if id_ not in people]
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The facts, entities, communities and episodes of the graph that are near the first search results.
+    """The facts, entities, communities and episodes (messages) in the graph near the first search results.
 
-    `links` has facts by id. `activity` has the weights of the entities that were reached along facts, and `communities`
-    the weights of communities, both by id. `named` maps fact ids to the ids of places and things that the sentences of
-    these facts name. `episodes` has a database row, with speaker and mentions, for each episode found.
+    `links`: facts by id. `activity`, `communities`: weights by id. `named`: the ids of entities that a fact's sentence
+    names, by fact id. `episodes`: rows with speaker and mentions, by id.
     """
 
     links: Links
@@ -110,11 +109,11 @@ def look_around(
     statements: bool = True,
     signs: bool = True,
 ) -> Flow[Surroundings]:
-    """Return the facts, entities, communities and episodes (messages) in the graph near the first results *hits*.
+    """Return the facts, entities, communities and episodes (messages) in the graph near the search results *hits*.
 
-    If *recipe* searches along the graph, facts are followed from the entities *origins*. If not, only details of *hits*
-    are read: with *statements*, the episodes that state each fact; with *signs*, the speaker of each episode. *scopes*
-    has the kinds to search, *vector* is the question's embedding, *instants* the time at which facts must be true.
+    *origins*: the entities from which to follow facts. *scopes*: the kinds to search. *vector*: the question's
+    embedding. *instants*: when facts must be true. *statements*, *signs*: also read the messages that state each fact,
+    and their speakers.
     """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
@@ -143,9 +142,8 @@ def add_graph_hits(
 ) -> Flow[dict[Kind, Hits]]:
     """Return *hits*, search results by kind, with the results of the search along the graph added.
 
-    *around* has what `look_around` reached, with weights. *origins* has the entities that the question names: an
-    episode (message) scores higher if one of them spoke or is mentioned in it. *scopes* has the filter for each kind;
-    results that do not match it are dropped. *recipe* says which kinds to search along the graph.
+    *around*: from `look_around`. *recipe*: which kinds to search along the graph. *scopes*: the filter for each kind.
+    *origins*: the entities that the question names.
     """
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
@@ -171,7 +169,7 @@ def add_graph_hits(
 
 
 def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
-    """Return the entities from which to follow facts, ``{id: weight}``: rarely mentioned *named* ones weigh most."""
+    """Return the start entities of a graph search, ``{id: weight}``: rare entities named in the question weigh most."""
     rare = {row["id"]: rarity(row["mentions"], origins.episodes) for row in (*origins.recent, *origins.named)}
     named = {row["id"] for row in origins.named}
     weights = {id_: weight * (1.0 if id_ in named else HIT_WEIGHT) for id_, weight in rare.items()}
@@ -184,10 +182,9 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-    """Follow facts from the entities *start*; return the facts, and the weights of all entities reached, both by id.
+    """Follow facts from the entities *start*; return (facts by id, weights of all entities reached, by id).
 
-    *walk*, such as `BreadthFirst`, decides which facts to follow, of those true at *instants*, the time of the
-    question. *start* maps entity ids to weights: how relevant each entity is. The weights in the result mean the same.
+    *walk*: the strategy, such as `BreadthFirst`. *start*: weights by entity id. *instants*: when facts must be true.
     """
     if not start:
         return {}, {}
@@ -198,9 +195,9 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 def read_fact_links(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return ``(facts by id, {fact id: entity ids})`` for the fact ids *ids* and the entity ids *things*.
+    """Return ``(facts by id, {fact id: entity ids})``: the facts *ids*, and facts whose sentences name one of *things*.
 
-    The first has the facts *ids*, and facts whose sentences name one of *things* without a link; the second says which.
+    *things*: entity ids. The second dict says which of them a sentence names.
     """
     if not ids and not things:
         return {}, {}
@@ -214,10 +211,10 @@ def read_fact_links(
 
 
 def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Read the details by which found *episodes* (messages) are scored; return a database row for each, by id.
+    """Return a database row with the speaker and other details of each of *episodes* (messages), by id.
 
-    The columns: ``speaker``; ``mentions``: whether it mentions an entity in *named* (by id); ``unread``: no model has
-    read it yet; ``nearness``: similarity to the question's embedding *vector* (best by meaning only; else None).
+    ``mentions``: it mentions an entity in *named*. ``unread``: its facts are not extracted yet. ``nearness``: its
+    similarity to the question's embedding *vector*, or None.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
@@ -227,7 +224,7 @@ def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vect
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
-    """Return the episodes that state *facts*, ``{fact id: {episode id: speaker}}``, from *links* or the database."""
+    """Return the episodes (messages) that state each of *facts*: ``{fact id: {episode id: speaker}}``."""
     known = {id_: links[id_].statements for id_ in facts if id_ in links}
     missing = [id_ for id_ in facts if known.get(id_) is None]
     rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
@@ -236,7 +233,7 @@ def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Ma
 
 
 def weigh_facts(links: Links, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return ``{fact id: score}`` for the facts *links*: the sum of the *weights* of a fact's entities, if above 0."""
+    """Return ``{fact id: score}`` for *links* (facts by id): the sum of the *weights* of its entities, if above 0."""
     scores = {}
     for id_, link in links.items():
         score = sum([weights[entity] for entity in link.entities if entity in weights])
@@ -257,11 +254,10 @@ def score_episodes(
     named: Mapping[str, Sequence[str]],
     candidates: Mapping[str, Row],
 ) -> dict[str, float]:
-    """Return ``{episode id: score}`` for the episodes that state *facts* or that concern one of the *named* entities.
+    """Return ``{episode id: score}`` for the episodes (messages) that state *facts* or concern a *named* entity.
 
-    *facts* maps fact ids to scores, *statements* fact ids to speakers by episode id, *named* entity ids to hashes of
-    names. *candidates* are rows of found episodes; they concern a named entity if it spoke or is mentioned. In a
-    conversation with an assistant, episodes of people score more.
+    *facts*: scores by id. *statements*: speakers by episode id, by fact id. *named*: name hashes by entity id.
+    *candidates*: episode rows, with speakers and mentions.
     """
     shares: dict[str, float] = {}
     speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
@@ -280,14 +276,14 @@ def score_episodes(
 
 
 def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of episodes that a *named* entity spoke: the hash of their speaker's name is in *named*."""
+    """Return the ids of the episodes (messages) that a *named* entity spoke; *named* has name hashes by entity id."""
     keys = {key for own in named.values() for key in own}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
 
 
 def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes that people spoke, given all *speakers* by id; none if no assistant spoke."""
+    """Return the ids of the episodes (messages) that people spoke, not assistants; none if no assistant spoke."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
 
@@ -326,8 +322,8 @@ def walk_breadth_first(
 ) -> Flow[tuple[Links, Activity]]:
     """Return the facts up to *hops* steps away from the entities *start*, and the weights of all entities reached.
 
-    The first step follows the *facts* latest facts of each entity, each further step half as many, from the
-    *neighbours* entities with most facts before. After one step, an entity has 1/2 of its start's weight, then 1/3.
+    *start*: weights by entity id, halved after one step. *facts*: how many latest facts of an entity to follow.
+    *neighbours*: from how many entities to go on.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
     statements = parse_statements(row.get("statements", ""))
@@ -342,9 +338,9 @@ def walk_breadth_first(
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
-    """Return the facts of the entities *ids* that are true at *instants*, by id: of each entity, the latest *facts*.
+    """Return the latest facts (at most *facts*) of each of the entities *ids* that are true at *instants*, by id.
 
-    For an entity with more than *most* facts, these are any of its facts, because sorting them would take too long.
+    For an entity with more than *most* facts, any of its facts are returned, not the latest.
     """
     row = yield from _read_walk(ids, instants, 1, facts, 0, most)
     return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
@@ -353,7 +349,7 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MO
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Read all facts up to *hops* steps away from the entities *ids*, as one database row with a text for each step."""
+    """Return a database row with the facts up to *hops* steps from the entities *ids*, as one text for each step."""
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     around = instants.since if instants.since > OPEN_START and instants.until < OPEN_END else instants.until
@@ -363,9 +359,9 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
-    """Return ``{entity id: weight}`` for up to *most* new entities: those that share most facts with *origins*.
+    """Return ``{entity id: weight}`` for up to *most* entities that share most facts with *origins*.
 
-    *near*: the facts. *reached*: not new. A weight is the highest in *origins* of entities that share a fact with it.
+    *near*: facts. *reached*: left out. A weight is the highest in *origins* of the entities that share a fact.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
@@ -378,7 +374,7 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Parse lines "fact id, edge type, subject id, object id", with tabs, to facts by id with their *statements*."""
+    """Parse lines "fact id, edge type, subject id, object id" (with tabs) to facts by id, with their *statements*."""
     parsed: Links = {}
     for line in links.split("\n"):
         match line.split("\t"):

@@ -111,7 +111,7 @@ class BoundedCache(Generic[K, V]):
             return self._values.pop(key, None)
 
     def put(self, values: Mapping[K, V]) -> None:
-        """Add *values* to the cache; above the limit, the least recently used values are dropped."""
+        """Add *values* to the cache, and drop the least recently used values above its limit."""
         with self._lock:
             self._values.update(values)
             self._drop_oldest()
@@ -123,11 +123,10 @@ class BoundedCache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class GraphCache:
-    """A model's answers about one episode, stored in the graph database, so that a retry need not ask the model again.
+    """A model's answers about one episode (stored message), kept in the graph database, so that a retry can reuse them.
 
-    An episode is a stored message or text; *episode* is its id, or None. *answers* are JSON texts by key. *store*
-    writes one more answer; if it is None, none is written. Only answers to the prompts named in *kept* are stored; an
-    empty set stores all.
+    *answers* are JSON texts by key. *store* writes an answer. *kept* names the prompts whose answers are stored; an
+    empty set means all.
     """
 
     episode: str | None
@@ -142,10 +141,7 @@ class GraphCache:
         return None if answer is None else ask.prompt.answer.model_validate_json(answer)
 
     def put(self, ask: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer*, the model's answer to *ask*, in the graph database, by calling the function `store`.
-
-        Nothing is stored if `store` is None, or if the set `kept` is not empty and lacks the name of the prompt.
-        """
+        """Store the model's *answer* to *ask* in the graph database, unless `store` is None or `kept` excludes it."""
         if self.store is not None and (not self.kept or ask.prompt.name in self.kept):
             yield from self.store(self.key(ask), answer.model_dump_json())
 
@@ -179,8 +175,7 @@ class CachedAnswers:
     def cache_on_failure(self) -> Iterator[None]:
         """Context manager: if a model call or the database fails inside, cache the answers so far for a retry.
 
-        The same is done if the run is interrupted. If the step's own code raised the error, the answers are dropped,
-        because they may have caused it.
+        Answers are also cached after an interruption, but not after an error of the step's own code.
         """
         try:
             yield
@@ -209,9 +204,9 @@ class CachedAnswers:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform *effect*, a database query, a question to the model, and so on, and return its result.
+        """Perform *effect*, such as a query or a question to the model, and return its result.
 
-        A question to the model is answered from a cache if possible. Flows that run in parallel get the same treatment.
+        Questions to the model are answered from a cache if possible.
         """
         if isinstance(effect, Every):
             ended = count(1)

@@ -69,10 +69,9 @@ _DEFAULTS = Settings()
 
 
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
-    """Return a pydantic field that describes a key in the input or output of a LangGraph graph, for its JSON schema.
+    """Return a pydantic field that describes a key of a LangGraph graph's input or output in its JSON schema.
 
-    *default* is shown as the value that the graph uses if the key is missing; it is not filled in. *more* are further
-    keywords of JSON schema, such as ``examples=["ann"]``.
+    *default* is only shown, not filled in. *more* are further keywords of JSON schema, such as ``examples=["ann"]``.
     """
     extra = more if default is ... else {"default": default, **more}
     return Field(description=description, json_schema_extra=extra)

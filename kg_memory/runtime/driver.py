@@ -77,9 +77,9 @@ class Store(Protocol):
 
 
 class Meter(Protocol):
-    """Protocol of functions that wrap a flow, so that its model calls count toward the budget of *namespace*.
+    """Protocol of functions that wrap a flow (a generator) to count its model calls toward a namespace's budget.
 
-    Calls over the budget are blocked. A flow is a generator that yields effects, such as model calls.
+    Calls over the budget are blocked.
     """
 
     def __call__(self, flow: Flow[T], namespace: str) -> Flow[T]: ...
@@ -122,10 +122,9 @@ class Clock:
 
 
 class Embedder:
-    """Embeds texts with one embedding model, and caches the latest vectors.
+    """Computes the vectors of texts with one embedding model, and caches the latest vectors.
 
-    *name_of* returns the name of the model that is stored in the graph. *encode* converts each vector to the type in
-    which it is cached.
+    *name_of* returns the name of the model. *encode* converts each vector to the type in which it is cached.
     """
 
     def __init__(
@@ -212,10 +211,10 @@ def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
 
 
 class Driver(Generic[S]):
-    """Runs flows: performs each effect that a flow yields (a query, a model call, ...), and sends back the result.
+    """Runs flows: generators that yield requests (a query, a model call, ...) and get back the results.
 
-    A flow is a generator. *model* is the chat model, *scorer* the cross-encoder. *meter* limits model calls to a
-    budget. At most *side_by_side* flows of an `Every` (a request to run flows in parallel) run at the same time.
+    *scorer* is the cross-encoder. *meter* limits model calls to a budget. *side_by_side* is the maximum number of flows
+    that one flow runs in parallel.
     """
 
     def __init__(
@@ -330,10 +329,9 @@ class Driver(Generic[S]):
         raise TypeError(f"a flow yielded {effect!r}: yield an effect of kg_memory.runtime.effects")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key* and return its rows, or return the answer that is cached for it.
+        """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each.
 
-        For a batch of reads, a list with the rows of each is returned. Only a query that names the version of the data
-        that it reads (`Query.as_of`) is cached.
+        An answer is cached if its query names the version of the data (`Query.as_of`).
         """
         if isinstance(query, Query):
             if kept := self._find_answer(key, query):

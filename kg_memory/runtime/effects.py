@@ -51,11 +51,10 @@ def always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request to a model to answer *prompt*, filled with *fields* (JSON-compatible values).
+    """A request to a model: answer *prompt*, filled with *fields*. A generator that yields it gets a ``prompt.answer``.
 
-    A flow (generator) that yields it gets back the answer, an instance of ``prompt.answer``. *meter* is called with the
-    usage of each request to the model, also of a failed one. *episode* is the id of the message that the question is
-    about. *again* returns whether the budget allows another request, to repair an invalid answer.
+    *meter* is called with the usage of each attempt. *episode*: the id of the message that the question is about.
+    *again*: returns whether the budget allows to repair an invalid answer.
     """
 
     prompt: PromptTemplate[Any]
@@ -144,9 +143,10 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class RedisCommand:
-    """A Redis command for the server that has the key *at*; a flow (generator) that yields it gets back the reply.
+    """A Redis command, such as ``("GET", "k")``, for the server that has the key *at*.
 
-    With `replica`, it is sent to the server's replica. If there is no replica, the reply is None.
+    A generator that yields it gets the reply. With `replica`, it is sent to the server's replica; without a replica,
+    the reply is None.
     """
 
     words: tuple[str | int, ...]
@@ -161,10 +161,10 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to call *function*, or if there is an event loop, to await *coroutine*, which does the same.
+    """A request to call *function* or, in an event loop, to await *coroutine*, which does the same.
 
-    A flow that yields it gets back the result. `read`, if given, is a function that converts the result first, such as
-    a parser of JSON. `around` returns a context manager for the call, such as one that translates errors.
+    A generator that yields it gets the result, converted by `read` if given. `around` returns a context manager for the
+    call, such as one that translates errors.
     """
 
     function: Callable[[], Any]
@@ -173,12 +173,12 @@ class Call:
     around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def run(self) -> Any:
-        """Call `function` of this request, and return its result, converted by `read` if this function is given."""
+        """Call `function` and return its result, converted by `read` if given."""
         with self.around():
             return self._answer(self.function())
 
     async def arun(self) -> Any:
-        """Await `coroutine` of this request, and return its result, converted by `read` if this function is given."""
+        """Await `coroutine` and return its result, converted by `read` if given."""
         with self.around():
             return self._answer(await self.coroutine())
 
@@ -217,9 +217,9 @@ def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Corout
 
 
 def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
-    """Name *sync* and *asynchronous*, two functions made from *flow*, after it: ``_add`` gives ``add`` and ``aadd``.
+    """Name the functions *sync* and *asynchronous*, made from *flow*, after it: ``_add`` gives ``add`` and ``aadd``.
 
-    The qualified name of *flow* becomes ``add`` too, which a `TypeError` for wrong arguments then shows.
+    The qualified name of *flow* becomes ``add`` too, for error messages.
     """
     own = flow.__name__
     name = own.removeprefix("_")
@@ -346,10 +346,9 @@ def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Run a read-only query and return ``make(rows)``; a repeated call with an equal *version* gets it cached.
+    """Run the read-only query *cypher* and return ``make(rows)``, cached for calls with an equal *version*.
 
-    *version* identifies a state of the data. With None, nothing is cached. If there is an event loop, *make* runs in a
-    thread.
+    *version* identifies a state of the data; None turns the cache off. In an event loop, *make* runs in a thread.
     """
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer

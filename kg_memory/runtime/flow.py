@@ -39,19 +39,18 @@ class Every:
 
 
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
-    """Run *flows* in parallel, and return their results in the order of *flows*.
+    """Run *flows* (generators that yield I/O requests) in parallel, and return their results in the same order.
 
-    At most *at_once* flows run at a time; None means the driver's limit. An error of a flow is raised after all flows
-    have ended.
+    At most *at_once* run at a time; None means the driver's limit. An error is raised after all flows have ended.
     """
     results: list[Any] = yield Every(tuple(flows), at_once)
     return results
 
 
 def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
-    """Run *flow* and return its result; ``perform(effect)`` gives the answer to each effect that the flow yields.
+    """Run *flow* and return its result; ``perform(effect)`` answers each effect (I/O request) that it yields.
 
-    An effect is a request for I/O, such as a query. *perform* may answer it, or yield it on to the caller.
+    *perform* is a generator too: it may yield the effect on to the caller.
     """
     try:
         effect = next(flow)
@@ -69,10 +68,9 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
 
 
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
-    """Run *flow* to its end and return its result.
+    """Run *flow*, a generator that yields I/O requests, to its end and return its result.
 
-    *perform* answers each effect (request for I/O) that the flow yields. The flows of an `Every` (a request to run
-    flows in parallel) run in the threads of *pool*; without a pool, one after another.
+    *perform* answers each request. Flows in an `Every` run in the threads of *pool*; without a pool, one after another.
     """
     try:
         effect = next(flow)
@@ -90,10 +88,9 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
 
 
 async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
-    """Run *flow* to its end on the running event loop and return its result.
+    """Run *flow*, a generator that yields I/O requests, to its end on the event loop and return its result.
 
-    *perform* answers each effect (request for I/O) that the flow yields. At most *side_by_side* flows of an `Every` (a
-    request to run flows in parallel) run at the same time.
+    *perform* answers each request. At most *side_by_side* flows of an `Every` run at the same time.
     """
     try:
         effect = next(flow)

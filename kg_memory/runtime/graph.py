@@ -58,8 +58,8 @@ MOST_STEPS = 1000
 class PipelineNode(Runnable[Any, State]):
     """A node of a LangGraph graph that runs one step, sync or async.
 
-    *take* and *atake* run the step without LangGraph. *decode* converts the state of LangGraph to values for the step;
-    *encode* converts the result of the step to an update of the state.
+    *take* and *atake*: run the step. *decode*: converts LangGraph's state to values for the step. *encode*: converts
+    the result of the step to an update of the state.
     """
 
     def __init__(
@@ -78,10 +78,10 @@ class PipelineNode(Runnable[Any, State]):
 
 
 class Pipeline:
-    """A graph of steps, run by LangGraph only if a trace or stream observes the steps.
+    """A graph of steps; LangGraph runs it only if a trace or stream observes the steps.
 
-    Otherwise the nodes of *graph* are called directly in the same order, which is faster. *encode* and *decode* convert
-    the values of the steps to LangGraph states and back.
+    Otherwise the nodes are called directly, which is faster. *decode*: converts LangGraph states to values for the
+    steps. *encode*: does the reverse.
     """
 
     def __init__(
@@ -94,10 +94,7 @@ class Pipeline:
         self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
 
     def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
-        """Run the graph from the state *input* and return the final state; *context* overrides settings for this run.
-
-        LangGraph runs it if a trace or stream observes the steps; otherwise the nodes are called directly.
-        """
+        """Run the graph from the state *input*, and return the final state; *context*: settings for this run only."""
         if are_steps_seen():
             end = yield from call(self._compiled, "invoke", self.encode(input), context=context)
             return self.decode(end)
@@ -142,10 +139,7 @@ def are_steps_seen() -> bool:
 
 
 def ignore_event(_: State) -> None:
-    """Drop an event, the dict ``{"step": "search", ...}`` that each step of a pipeline writes when it has finished.
-
-    Steps write their events with this function if no stream receives them.
-    """
+    """Do nothing with an event of a finished step, ``{"step": "search", ...}``; used if no stream receives events."""
 
 
 def make_node(
@@ -161,9 +155,10 @@ def make_node(
 ) -> PipelineNode:
     """Return a LangGraph node that runs *step*, sync and async, with the models and the database of *driver*.
 
-    If *metered*, the node adds the step's usage (calls, tokens, time) to `steps` in the state. *on_failure* is called
-    if the step fails. *find_cache* returns the cache in which the model's answers are stored until the step succeeds.
-    *decode* and *encode* are as in `PipelineNode`.
+    - *metered*: add the step's calls, tokens and time to `steps` in the state.
+    - *on_failure*: called if the step fails.
+    - *find_cache*: returns the cache in which the model's answers are stored until the step succeeds.
+    - *decode* and *encode*: as in `PipelineNode`.
     """
     name, cache = step.__name__, BoundedCache[str, BaseModel](CACHED_ANSWERS)
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
@@ -222,9 +217,9 @@ def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -
 def _handle_failure(
     on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Call *on_failure* after a step failed with *error*, and log the failure, even if *on_failure* fails itself.
+    """Call *on_failure* after a step failed with *error*, and log the failure.
 
-    *answers* are the model's answers to the step; *usage* has the calls and tokens of the step.
+    *answers*: the model's answers to the step. *usage*: the calls and tokens of the step.
     """
     if isinstance(error, KGMemoryError):
         error.steps = (*(StepUsage(**step) for step in state.get("steps") or ()), usage)

@@ -101,8 +101,8 @@ class Instruments:
     ) -> Iterator[Recorder]:
         """Context manager: open a span called *name*, and record its duration in the histogram *seconds*.
 
-        It yields a `Recorder`: calling it with a result adds the attributes ``describe(result)`` to the span.
-        *dimensions* are attributes of the span and the histogram, *more* attributes of the span only.
+        Call the yielded `Recorder` with a result to add ``describe(result)`` to the span. *dimensions*: attributes of
+        span and histogram. *more*: attributes of the span only.
         """
         began = perf_counter()
         # An error may quote users: without *message_text*, only its kind is recorded.
@@ -155,7 +155,7 @@ def is_on() -> bool:
 def span_verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
     """Context manager: open the span of a public method of the memory, such as "search"; yield a `Recorder`.
 
-    *name* is the method. The span of a search includes the *question* only if `instrument` was called with
+    Call the `Recorder` with the result. The *question* is recorded only if `instrument` was called with
     ``message_text=True``.
     """
     operation = MEMORY_OPERATIONS.get(name)
@@ -231,9 +231,9 @@ def error_kind(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return a text about *error* that is safe to log: its class or status, and that of its cause: "ModelError (429)".
+    """Return the class or status of *error* and of its cause, which are safe to log: "ModelError (429)".
 
-    Errors in `OWN_WORDS` give their full message, because these messages never quote users.
+    Errors in `OWN_WORDS` give their full message, because it never quotes users.
     """
     if isinstance(error, OWN_WORDS):
         return str(error)
@@ -259,23 +259,23 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_step_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Log that a step failed with *error*, and count it in the metrics.
+    """Log that a step failed with *error*, and count the failure.
 
-    *failed* has the name and usage of the step, *state* is the state before it. *status* is the new status of the
-    episode (message), or None if it stays the same. If the input was rejected, this is logged as info and not as a
-    warning, because the caller gets the error.
+    *state*: the state before the step. *failed*: the step's name and usage. *status*: the new status of the message;
+    None: unchanged.
     """
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}
+    # The caller gets the error of a rejected input: no warning.
     level = logging.INFO if status is None and isinstance(error, InputError) else logging.WARNING
     _tell(level, "episode not read", {**_about(namespace, state, failed), **details})
     log.debug("full error, which may quote the message", exc_info=error)
 
 
 def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
-    """Return the log fields of the episode (message) in *state*: a hash of the namespace, its id, status and usage.
+    """Return the log fields of the message in *state*: ``{"namespace": hash, "episode": id, "seconds": 1.2, ...}``.
 
-    The usage is the total of all steps; *last* is that of the last step, which is not in *state* yet.
+    *last*: the usage of the last step, which *state* does not include yet.
     """
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     return {

@@ -34,9 +34,8 @@ J = TypeVar("J", bound=QueuedJob)
 class BackgroundWorker(Generic[J]):
     """Runs `jobs` one after another on a background thread, each when it is due.
 
-    *do* runs a job. The thread exists only while there are jobs. Acquire `changed` to read or change `jobs`, and call
-    `wake` after a change. A forked child process starts without jobs. When the process exits, all jobs run without
-    waiting for their due time, for at most *exit_seconds*. `close` passes the jobs that did not run to *drop*.
+    *do* runs a job. Acquire `changed` to read or change `jobs`, and call `wake` after a change. At exit, all jobs run
+    without waiting, for at most *exit_seconds*. `close` passes the jobs that did not run to *drop*.
     """
 
     def __init__(

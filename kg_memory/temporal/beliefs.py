@@ -29,16 +29,15 @@ class Belief:
 
     @property
     def is_current(self) -> bool:
-        """Whether the fact counts as true now: the belief is not proposed, and its period has no end."""
+        """Whether the fact counts as true now: the period has no end, and no person has to accept it first."""
         return not self.proposed and self.period.invalid_at == OPEN_END
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Dates that a person entered for a fact, to replace the dates in the latest statement of that fact.
+    """Dates that a person entered for the fact with the id *fact*; they replace the dates of its latest statement.
 
-    *fact* is the id. Times are microseconds since the epoch; None leaves a date unchanged. A new end (also `OPEN_END`,
-    no end) applies to all statements of the same period.
+    Times are microseconds since the epoch; None leaves a date unchanged, and `OPEN_END` removes the end.
     """
 
     fact: str
@@ -50,11 +49,10 @@ class Edit:
 
 @dataclass(slots=True)
 class History:
-    """All stored data about some facts: their statements, beliefs and sentences, and the verdicts that link them.
+    """All stored data about some facts: their statements, beliefs and sentences, and how the facts relate.
 
-    A statement is what one message says about a fact; a verdict says how two facts relate, such as "supersedes".
-    `statements`, `beliefs` and `sentences` (the texts of the facts) are dicts by fact id. `verdicts` and `edits` (dates
-    that a person entered with a verdict) are dicts by verdict id.
+    `statements` (what each message says), `beliefs` (periods in which a fact counts as true) and `sentences` are by
+    fact id. `verdicts` (how two facts relate) and `edits` (dates that a person entered) are by verdict id.
     """
 
     statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
@@ -78,7 +76,7 @@ class History:
         self.statements[fact] = {key: statement for key, statement in own.items() if statement.id != episode}
 
     def set_verdict(self, id_: str, verdict: Verdict, edit: Edit | None = None) -> None:
-        """Add or replace the verdict with the id *id_*. *edit* are the dates that a person entered with it, or None."""
+        """Add or replace the verdict (how two facts relate) with the id *id_*; *edit*: dates that a person entered."""
         self.verdicts[id_] = verdict
         self.edits.pop(id_, None)
         if edit is not None:
@@ -93,7 +91,7 @@ class History:
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
     def apply_edits(self) -> list[Statement]:
-        """Return the statements about all facts, with the dates that a person entered in place of the stated ones."""
+        """Return the statements about all facts, with dates that a person entered in place of the stated dates."""
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
         for fact, own in self.statements.items():
@@ -102,21 +100,19 @@ class History:
 
 
 def has_ended(truth: Truth, stored: Iterable[Belief]) -> bool:
-    """Return whether a fact that the memory considered true until now no longer holds.
+    """Return whether a fact that counted as true until now has ended.
 
-    *stored* are its stored beliefs. *truth* has the periods in which it holds by the new computation.
+    *truth*: the newly computed periods in which it holds. *stored*: its stored periods (beliefs).
     """
     is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
     return not is_current and any(belief.is_current for belief in stored)
 
 
 def enters_review(truth: Truth, stored: Iterable[Belief], recorded: Iterable[Period]) -> bool:
-    """Return whether a person must now review a fact that did not need a review before.
+    """Return whether a person must now review a fact that needed no review before.
 
-    *truth* is the newly computed state of the fact. *stored* are its beliefs (periods in which it is true) in the
-    database. *recorded* are the periods in *truth* that no stored belief has. A fact that is not believed before its
-    review (`truth.waits`) enters review unless one of *stored* already waits for a review (`proposed`). A disputed
-    fact, which is believed meanwhile, enters review if *recorded* is not empty.
+    *truth*: the new periods of the fact, and whether it needs a review. *stored*: its periods in the database.
+    *recorded*: the periods in *truth* that are not in the database yet.
     """
     if truth.waits:
         return not any(belief.proposed for belief in stored)
@@ -124,9 +120,9 @@ def enters_review(truth: Truth, stored: Iterable[Belief], recorded: Iterable[Per
 
 
 def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:
-    """Compare the *stored* beliefs in a fact with *truth*; return the belief ids to close, and the periods to add.
+    """Return how to make a fact's *stored* beliefs equal to *truth*: (ids of beliefs to close, periods to add).
 
-    After both changes, the current beliefs in the fact have exactly the periods of *truth*.
+    A belief is a stored period in which the fact counts as true.
     """
     missing = {_without_statement(period): period for period in truth.periods}
     # `pop` closes the second copy of a belief that concurrent writers stored twice.
@@ -139,15 +135,14 @@ def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Peri
 
 
 def _without_statement(period: Period) -> Period:
-    """Return *period* with `stated_at` set to 0, to compare periods that were stated at different times."""
+    """Return *period* with `stated_at` set to 0, to compare it with periods stated at other times."""
     return replace(period, stated_at=0)
 
 
 def _edit(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
     """Return *statements* of one fact with the dates that a person entered (*edit*).
 
-    The statement *last*, made last, gets both dates. Other statements whose periods overlap with it get only the new
-    end.
+    *last*: the latest statement, which gets both dates. Statements that overlap with it get only the new end.
     """
     edited = last
     if edit.valid_at is not None:

@@ -18,11 +18,13 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
 
 @dataclass(frozen=True, slots=True)
 class BelievedPeriod:
-    """A stored belief: the memory considered a fact true from *valid_at* to *invalid_at*.
+    """A stored belief: a period in which a fact is true, and when the memory believed this.
 
-    It believed this from *created_at* to *expired_at*. *known_from* is the first time at which the fact surely holds,
-    *said_at* is when it was last stated. If *proposed*, a person must accept the belief first. All times are
-    microseconds since the epoch.
+    - *valid_at* to *invalid_at*: the period. *created_at* to *expired_at*: when the memory believed it.
+    - *known_from*: the first time at which the fact surely holds. *said_at*: when it was last stated.
+    - *proposed*: whether a person must accept the belief first.
+
+    Times are microseconds since the epoch.
     """
 
     valid_at: int
@@ -37,10 +39,10 @@ class BelievedPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """A statement: a message said at *stated_at* that a fact holds from *valid_at* to *invalid_at*.
+    """A statement in a message that a fact holds from *valid_at* to *invalid_at*.
 
-    *saved_at* is when the message was stored. Times are microseconds since the epoch. *reasons* are the ids of the
-    facts that the message gives as reasons.
+    *stated_at*: when it was said. *saved_at*: when it was stored. *reasons*: ids of the facts that it gives as reasons.
+    Times are microseconds since the epoch.
     """
 
     stated_at: int
@@ -52,11 +54,11 @@ class Telling:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """A fact with everything that decides whether it is doubtful: its beliefs, its statements and its premises.
+    """A fact with the data that decides whether it is doubtful.
 
-    A premise is a fact on which it depends, as a pair ``(fact id, time when the dependency was saved)``. *tellings* are
-    the statements of the fact itself. *superseding* are statements of facts that end it, *conflicting* statements of
-    facts that prove it wrong.
+    - *beliefs*: the periods in which it is true. *tellings*: the statements of the fact.
+    - *superseding*: statements of facts that end it. *conflicting*: statements of facts that prove it wrong.
+    - *premises*: the facts on which it depends, as pairs ``(fact id, time when the dependency was saved)``.
     """
 
     id: str
@@ -70,11 +72,10 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a fact at the time *since*; if *refuted*, it did not end, but was found to be wrong at that time.
+    """The end of a fact at the time *since*; if *refuted*, it was found to be wrong instead.
 
-    Facts that depend on this fact become doubtful, unless they are stated again after the end is known. The end is
-    known from the time *settled* on. If *saved*, the time at which the new statement was saved must be *settled* or
-    later; else the time at which it was made. Times are microseconds since the epoch.
+    *settled*: when the end became known. A dependent fact stays certain if it is stated later or, if *saved*, if the
+    statement is saved later. Times are microseconds since the epoch.
     """
 
     since: int
@@ -86,10 +87,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a fact is doubtful: a fact on which it depends has ended or, if *refuted*, was found to be wrong.
+    """Why a fact is doubtful: a fact on which it depends ended at *since* or, if *refuted*, was found to be wrong.
 
-    *since* is when that happened, in microseconds since the epoch. *path* has fact ids, from the premise of the
-    doubtful fact to the fact that ended.
+    *since*: microseconds since the epoch. *path*: the ids of the facts that lead from the doubtful fact to the ended
+    fact.
     """
 
     since: int
@@ -99,19 +100,13 @@ class Doubt:
 
     @property
     def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """A sort key for several reasons to doubt one fact: the earliest is first, of equal times the shortest `path`.
-
-        The path has the facts through which the doubtful fact depends on the fact that ended.
-        """
+        """A sort key: earlier doubts come first, and of equal times the one with the shorter `path`."""
         return (self.since, len(self.path), self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The time that a question is about: what was true at *as_of*, as the memory believed at *believed_at*.
-
-    Both are microseconds since the epoch.
-    """
+    """The time asked about: what was true at *as_of*, as believed at *believed_at* (microseconds since the epoch)."""
 
     as_of: int
     believed_at: int
@@ -121,10 +116,9 @@ Doubts = dict[str, Doubt]
 
 
 def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
-    """Return the facts that are doubtful because a fact on which they depend has ended: ``{fact id: doubt}``.
+    """Return the facts that are doubtful because a fact on which they depend has ended: ``{fact id: Doubt(...)}``.
 
-    *facts* are by id. They must include the premises of each fact, and the premises of these, and so on. *point* is the
-    time asked about.
+    *facts*: by id, with all facts on which they depend, directly or not. *point*: the time asked about.
     """
     endings = {id_: ending for id_, fact in facts.items() if (ending := find_ending(fact, point)) is not None}
     resting = _find_resting(facts.values(), point)
@@ -137,9 +131,9 @@ def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
 
 
 def find_ending(fact: Grounded, point: Point) -> Ending | None:
-    """Return when *fact* ended or was found to be wrong; None if it holds at the time *point*, or has not begun yet.
+    """Return when *fact* ended or was found to be wrong; None if it holds at *point*, or has not begun yet.
 
-    Events and dated plans do not end; they can only be found to be wrong.
+    *point*: the time asked about. Events and dated plans do not end; they can only be found to be wrong.
     """
     tellings = _saved(fact.tellings, point)
     current = [one for one in fact.beliefs if one.created_at <= point.believed_at < one.expired_at]
@@ -162,11 +156,10 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 
 
 def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPeriod, point: Point) -> int:
-    """Return from which time on it is known that *fact* has ended, in microseconds since the epoch.
+    """Return the time from which on it is known that *fact* has ended, in microseconds since the epoch.
 
-    This is when the end was stated, or when it is surely past, whichever comes first; but never before the end itself.
-    *tellings* are the statements of *fact*, *last* is its last believed period. Only statements saved by the time
-    `believed_at` of *point* count.
+    *tellings*: the statements of *fact*. *last*: its last period. *point*: the time asked about; only statements saved
+    by ``point.believed_at`` count.
     """
     end = last.invalid_at
     stated = [telling.stated_at for telling in tellings if telling.invalid_at == end]
@@ -179,32 +172,30 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPer
 
 
 def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
-    """Return the `Ending` of *fact*, which was found to be wrong: since when, and from which time on this was known.
+    """Return when *fact* was found to be wrong, and when this became known, as an `Ending`.
 
-    It is wrong since the memory stopped believing it. This was known when a conflicting fact was stated after the last
-    statement of *fact*; if none was, directly after this last statement. If *fact* has no conflicting fact at all, it
-    was known since the memory stopped believing *fact*. *tellings* are the statements of *fact*. *point* is the time
-    asked about.
+    *tellings*: the statements of *fact*. *point*: the time asked about.
     """
     expired = [one.expired_at for one in fact.beliefs if one.expired_at <= point.believed_at and not one.proposed]
     since = max(expired, default=min(telling.saved_at for telling in tellings))
     rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
     if not rivals:
         return Ending(since, since, refuted=True, saved=True)
+    # It is known since the first conflicting statement after the last statement of the fact, or since the latter.
     last = max(telling.stated_at for telling in tellings)
     refuting = min([at for at in rivals if at > last], default=min(rivals))
     return Ending(since, max(refuting, last + 1), refuted=True)
 
 
 def _saved(tellings: Iterable[Telling], point: Point) -> list[Telling]:
-    """Return the statements in *tellings* that were already saved at the time `believed_at` of *point*."""
+    """Return the statements that were saved by the time ``point.believed_at``."""
     return [telling for telling in tellings if telling.saved_at <= point.believed_at]
 
 
 def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
-    """Return, by the id of each premise, the facts that depend on it: ``{premise id: [fact id, ...]}``.
+    """Return the ids of the facts that depend on each fact: ``{"f1": ["f2", "f3"]}``.
 
-    Only dependencies saved by the time `believed_at` of *point* count.
+    Only dependencies saved by ``point.believed_at`` count.
     """
     resting: defaultdict[str, list[str]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.id):
@@ -216,10 +207,9 @@ def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Decides whether a fact stays certain although its premise, a fact on which it depends, has ended: see `stands`.
+    """Decides whether a fact stays certain after a fact on which it depends has ended.
 
-    *facts* are all facts by id. *point* is the time asked about. *due* is a cache by fact id: until when, in
-    microseconds since the epoch, the premises of a fact must hold so that it is certain.
+    *facts*: all facts by id. *point*: the time asked about. *due*: a cache for `_due`, by fact id.
     """
 
     facts: Mapping[str, Grounded]
@@ -227,11 +217,10 @@ class _Reader:
     due: dict[str, int] = field(default_factory=dict)
 
     def stands(self, id_: str, premise: str, ending: Ending) -> bool:
-        """Return whether the fact *id_* stays certain although its *premise* (a fact id) has ended.
+        """Return whether the fact *id_* stays certain although *premise*, a fact on which it depends, has ended.
 
-        It does if it was stated again after the end was known, or if it needed the premise only before the end. A
-        statement that gives *premise* as its reason does not count: its author did not know of the end. *ending* is the
-        premise's end.
+        It does if it was stated again after the end was known, or if it needed *premise* only before the end. *ending*:
+        the end of *premise*.
         """
         fact = self.facts[id_]
         if not ending.refuted and ending.since > self._due(fact):
@@ -240,15 +229,14 @@ class _Reader:
         return any(
             (telling.saved_at if ending.saved else telling.stated_at) >= ending.settled and telling.invalid_at > after
             for telling in _saved(fact.tellings, self.point)
-            if premise not in telling.reasons
+            if premise not in telling.reasons  # its author did not know of the end
         )
 
     def _due(self, fact: Grounded) -> int:
-        """Return until when the premises of *fact*, on which it depends, must hold so that *fact* is certain.
+        """Return until when the facts on which *fact* depends must hold, in microseconds since the epoch.
 
-        The result is in microseconds since the epoch. For an event or a dated plan, it is the time of the event or
-        plan: "Ann flew to Rome in May" needs them until May. For any other fact it is `point.as_of`, the time asked
-        about.
+        For an event or a dated plan, it is its own time: "Ann flew to Rome in May" gives May. Otherwise, it is
+        `point.as_of`, the time asked about.
         """
         if fact.kind == "state":
             return self.point.as_of
@@ -263,10 +251,9 @@ class _Reader:
 def _spread(
     root: str, endings: Mapping[str, Ending], resting: Mapping[str, list[str]], reader: _Reader
 ) -> Iterator[tuple[str, Doubt]]:
-    """Yield ``(fact id, doubt)`` for each fact that depends on the ended fact *root*, directly or through other facts.
+    """Yield ``(fact id, doubt)`` for each fact that depends on the ended fact *root*, directly or not, nearest first.
 
-    Facts nearer to *root* come first. *endings* has the ends of all ended facts by id. *resting* has the ids of the
-    facts that depend on each fact, by its id.
+    *endings*: the ends of all ended facts by id. *resting*: the ids of the facts that depend on each fact.
     """
     ending = endings[root]
     reached = {root}

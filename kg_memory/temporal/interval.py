@@ -82,7 +82,7 @@ _LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)
 
 
 def instant(micros: int | None) -> datetime | None:
-    """Return *micros*, microseconds since the epoch, as a datetime in UTC; None for None, `OPEN_START`, `OPEN_END`."""
+    """Convert microseconds since the epoch to a datetime in UTC; None, `OPEN_START` and `OPEN_END` give None."""
     if micros is None or micros in (OPEN_START, OPEN_END):
         return None
     return EPOCH + timedelta(microseconds=micros)
@@ -108,12 +108,11 @@ def local_time(at: int, offset: int) -> datetime:
 
 
 def show_local(at: int | None, precision: Precision, statements: Sequence[Mapping[str, int]]) -> datetime | None:
-    """Return *at*, a date of a fact in microseconds since the epoch, as a datetime in the time zone of its statement.
+    """Return *at*, a date of a fact, as a datetime in the time zone of the message that states the fact.
 
-    *statements* are the statements of the fact, as ``{"at": microseconds, "offset": minutes from UTC}``. If *precision*
-    is a day or longer, the first zone is used in which *at* is midnight, else UTC. An exact time is shown in the zone
-    of the statement made at that time, else of the first one. The result is None if *at* is None, `OPEN_START` or
-    `OPEN_END`.
+    *at*: microseconds since the epoch; None, `OPEN_START` and `OPEN_END` give None. *statements*: ``{"at":
+    microseconds, "offset": minutes from UTC}``. A *precision* of a day or longer needs a zone in which *at* is
+    midnight; without one, the zone is UTC.
     """
     if at is None or instant(at) is None:
         return None
@@ -153,10 +152,10 @@ def weekday_name(at: str) -> str | None:
 
 
 def time_text(micros: int | None, precision: Precision = "instant", offset: int = 0) -> str | None:
-    """Return a time as text that is only as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
+    """Return a time as text, as exact as its *precision*: "2024-05", "about 2024", "by 2024-05-14".
 
-    Prompts show this text. *micros* are microseconds since the epoch. The text is in the time zone *offset* minutes
-    ahead of UTC. The result is None for an open start or end.
+    *micros*: microseconds since the epoch; an open start or end gives None. *offset*: the time zone, in minutes from
+    UTC.
     """
     if micros is None or instant(micros) is None:
         return None
@@ -240,12 +239,10 @@ def parse_instant(text: str | None) -> datetime | None:
 
 
 def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
-    """Parse *text* in ISO 8601 as a period: "2019" gives a year, "2019-05" a month. None if it is not a date.
+    """Parse *text* as a period in UTC: "2019", "2019-05-03", "2019-W12", "2019-summer". None if it is not a date.
 
-    "2019-W12" gives a week, "2019-05-03" a day, "2019-summer" a season, and a time of day a period of one microsecond.
-    "about 2019" and "by 2019-05" have the precisions "about" and "by". *zone* is the time zone of a text that names
-    none; but "by" without a time of day is in UTC. The result is in UTC. It has no end if the end is beyond the year
-    9999.
+    A time of day gives one microsecond. "about 2019" and "by 2019-05" set the precision. *zone*: the time zone of a
+    text that names none.
     """
     stripped = text.strip() if isinstance(text, str) else ""
     if match := _VAGUE.fullmatch(stripped):

@@ -32,13 +32,15 @@ Weight = float
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How two facts, *new* and *existing* (ids), relate, and the *ruling*: the effect of this relation on the memory.
+    """How two facts, *new* and *existing* (ids), relate, and the *ruling*: the effect of this relation.
 
-    The ruling is "supersedes" (the new fact ended the existing one), "conflicts" (one of them is not believed), "both"
-    (both are believed), "waiting" (a person must decide) or "refused" (a person rejected a fact). While it is
-    "waiting", *kind* is the ruling that takes effect if the person accepts it. If both ids are the same, the verdict is
-    about that fact alone. *preferred* is the id of the fact that the model believes. *refused* is the id of the fact
-    that a person rejected, at *refused_at* (microseconds since the epoch).
+    - *ruling*: "supersedes" (*new* ended *existing*), "conflicts" (one of them is not believed), "both" (both are),
+      "waiting" (a person must decide), "refused" (a person rejected a fact), or the outcome of a plan.
+    - *kind*: the ruling of a "waiting" verdict once a person accepts it.
+    - *preferred*: the id of the fact that the model believes.
+    - *refused*: the id of the fact that a person rejected, at *refused_at* (microseconds since the epoch).
+
+    Both ids are the same if the verdict is about a single fact.
     """
 
     new: str
@@ -61,24 +63,21 @@ class Verdict:
 
     @property
     def is_admission(self) -> bool:
-        """Whether the verdict is about a single new fact, which is not believed until a person admits it."""
+        """Whether the verdict is about a single new fact, which a person must admit first."""
         return self.new == self.existing and self.ruling == "waiting"
 
     def retracts(self, statement: Statement) -> bool:
-        """Return whether this verdict retracts the fact of *statement*, so that the statement does not count.
-
-        A statement that the memory received after the retraction still counts.
-        """
+        """Return whether a person retracted the fact of *statement* after the statement had arrived."""
         is_about = self.is_retraction and self.new == statement.fact
         return is_about and self.refused_at is not None and statement.arrived_at <= self.refused_at
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The subject, predicate and objects of a fact, used to decide whether it can contradict another fact.
+    """The subject, predicate and objects of a fact, to decide whether it can contradict another fact.
 
-    *single_valued* is True if a subject has one object of this predicate at a time, as with LIVES_IN, and None if that
-    is unknown. *declared* is True if a person or the settings said so; otherwise it is a guess.
+    *single_valued*: whether a subject has one object at a time, as with LIVES_IN; None if unknown. *declared*: whether
+    a person or the settings said so.
     """
 
     subject: str
@@ -90,9 +89,9 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class FactStrength:
-    """How strong a fact is in a conflict: the greatest weight of its statements, and when it was first and last stated.
+    """How strong a fact is in a conflict: the greatest weight of its statements, and when they were made.
 
-    *first_stated* and *last_stated* are sort keys like `Statement.order`. *fact* is the fact's id, which breaks ties.
+    *first_stated* and *last_stated*: sort keys like `Statement.order`. *fact*: the id of the fact.
     """
 
     fact: str
@@ -102,7 +101,7 @@ class FactStrength:
 
     @property
     def order(self) -> tuple[Weight, Order, str]:
-        """A sort key: facts of greater weight are greater, and of equal weight the one stated later."""
+        """A sort key: weaker facts come first, and of equally strong facts the one stated earlier."""
         return (self.weight, self.last_stated, self.fact)
 
 
@@ -123,7 +122,7 @@ class ConflictPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Build the policy from *settings*: its strategy, its thresholds, and what happens to disputed facts."""
+        """Return the policy that *settings* define."""
         return cls(
             settings.conflict_strategy,
             settings.auto_threshold,
@@ -133,15 +132,15 @@ class ConflictPolicy:
 
     # The effect of a verdict
     def is_noted(self, confidence: float) -> bool:
-        """Return whether a verdict with *confidence* (0 to 1) is stored: it takes effect, or waits for review."""
+        """Return whether a verdict (how two facts relate) is sure enough to be stored; *confidence* is 0 to 1."""
         return confidence >= self.review_threshold
 
     def takes_effect(self, confidence: float) -> bool:
-        """Return whether a verdict with *confidence* (0 to 1) takes effect without a person's decision."""
+        """Return whether a verdict (how two facts relate) takes effect without review; *confidence* is 0 to 1."""
         return confidence >= self.auto_threshold
 
     def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
-        """Return the effect of a new verdict of *kind*; "waiting" (for review) if its *confidence* is too low."""
+        """Return the effect of a verdict of *kind*: "supersedes"; "waiting" (for review) if *confidence* is low."""
         return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
     def excludes(self, new: Relation, existing: Relation) -> bool:
@@ -154,19 +153,16 @@ class ConflictPolicy:
         return same and new.declared and bool(new.single_valued) and new.objects.isdisjoint(existing.objects)
 
     def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
-        """Return whether a verdict of *kind* may let one of the facts *new* and *existing* end or disprove the other.
+        """Return whether a verdict of *kind*, such as "supersedes", can end or disprove one of two facts.
 
-        If their predicate is declared as having several values at a time, one value does not supersede another.
+        "supersedes" cannot if the predicate is declared to have several values at a time.
         """
         is_plural = new.declared and new.single_valued is False and new.predicate == existing.predicate
         return kind in CONTRADICTIONS and not (kind == "supersedes" and is_plural)
 
     # The winner of a conflict
     def weigh(self, statement: Statement | Fact) -> Weight:
-        """Return the weight of *statement*. Depending on the strategy, this is its trust, its confidence, or always 0.
-
-        If two statements contradict each other, the one of less weight cannot shorten the period of the other.
-        """
+        """Return the weight of *statement* in conflicts: its trust, its confidence or 0, depending on the strategy."""
         match self.strategy:
             case "confidence":
                 return statement.confidence
@@ -176,14 +172,11 @@ class ConflictPolicy:
                 return 0.0
 
     def may_change(self, statement: Statement, target: Statement) -> bool:
-        """Return whether *statement* may correct or end *target*, a statement of the same fact.
-
-        It may if it has at least the weight of *target*.
-        """
+        """Return whether *statement* may correct or end *target*: its weight must be at least that of *target*."""
         return self.weigh(statement) >= self.weigh(target)
 
     def claim(self, fact: str, statements: Sequence[Statement]) -> FactStrength:
-        """Return the strength in conflicts of the fact with the id *fact*, computed from all its *statements*."""
+        """Return how strong the fact with the id *fact* is in conflicts, computed from all its *statements*."""
         orders = [statement.order for statement in statements]
         return FactStrength(fact, max(map(self.weigh, statements)), min(orders), max(orders))
 
@@ -201,10 +194,9 @@ class ConflictPolicy:
                 return claim.order > rival.order
 
     def expect_winner(self, later: Fact, earlier: Fact, preferred: str | None) -> str | None:
-        """Return the id of the fact that would probably win a conflict between *later* and *earlier*.
+        """Return the id of the fact that will probably win a conflict, guessed without reading all statements.
 
-        It is a guess from the two facts, without reading all their statements. *later* was first stated after
-        *earlier*. *preferred* is the id of the fact that the model believes, or None; the strategy "model" returns it.
+        *later* was first stated after *earlier*. *preferred*: the id of the fact that the model believes, or None.
         """
         if self.strategy == "model":
             return preferred
@@ -217,15 +209,15 @@ StatementsByFact = Mapping[str, Sequence[Statement]]
 
 
 def to_ruling(kind: VerdictKind) -> Ruling:
-    """Return the effect of an accepted verdict of *kind*: one of `CONTRADICTIONS`, or "both" if both facts hold."""
+    """Return the effect of an accepted verdict of *kind*, such as "supersedes"; "both" if both facts hold."""
     return cast("Ruling", kind) if kind in CONTRADICTIONS else "both"
 
 
 def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:
-    """Return whether a person must review the refused *verdict* again, because a message states the refused fact again.
+    """Return whether a person must review *verdict* again, because a message states the rejected fact again.
 
-    *stated* are the ids of the facts that the message states. *arrived_at* is when the memory received it, in
-    microseconds since the epoch; a message received before the refusal does not count. A retraction is never reopened.
+    *stated*: ids of the facts that the message states. *arrived_at*: when it was received, in microseconds since the
+    epoch. A retraction is never reviewed again.
     """
     if verdict.ruling != "refused" or verdict.is_retraction or verdict.refused not in stated:
         return False
@@ -237,8 +229,8 @@ def facts_in_review(
 ) -> set[str]:
     """Return the ids of the facts that wait for review by a person.
 
-    If a waiting verdict links two facts, usually the newer one waits: the fact whose first statement was made later.
-    Facts in *to_admit* (ids) always wait. *by_fact* has the statements of each fact by its id.
+    Of two facts in a waiting verdict, usually the one stated later waits. *to_admit*: ids of facts that always wait.
+    *by_fact*: the statements of each fact, by its id.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -250,28 +242,25 @@ def facts_in_review(
 
 
 def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
-    """Return the ids of the new facts that are not believed until a person admits them, according to *verdicts*."""
+    """Return the ids of the new facts that are not believed until a person admits them."""
     return {verdict.new for verdict in verdicts if verdict.is_admission}
 
 
 def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
-    """Return the id of the fact that a person accepts or rejects in a review of *verdict*: its newer fact.
+    """Return the id of the fact that a review of *verdict* accepts or rejects: the one that was first stated later.
 
-    The newer fact is the one whose first statement was made later. *by_fact* has the statements of each fact by its id.
+    *by_fact*: the statements of each fact, by its id.
     """
     return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
 
 
 def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
-    """Return the ids of the facts that a person rejected in *verdicts*."""
+    """Return the ids of the facts that a person rejected."""
     return {verdict.refused for verdict in verdicts if verdict.ruling == "refused"}
 
 
 def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, set[str]]:
-    """Return the facts to which verdicts with this *ruling* link each fact: ``{fact id: {other fact id, ...}}``.
-
-    Each link is listed under both of its facts.
-    """
+    """Return the facts to which verdicts with this *ruling* relate each fact: ``{"f1": {"f2"}, "f2": {"f1"}}``."""
     rivals: defaultdict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
         if verdict.ruling == ruling:

@@ -23,12 +23,11 @@ _CLOCK_CHANGE = HOUR
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one message says about when one fact holds: from *valid_at* to *invalid_at*.
+    """What one message says about the period of one fact: it holds from *valid_at* to *invalid_at*.
 
-    *fact* is the id of the fact, *id* that of the message. Times are microseconds since the epoch. *stated_at* is the
-    time of the message. *arrived_at* is when the memory received it, which orders messages of the same time.
-    *precision* says how exact `valid_at` is, *end_precision* how exact `invalid_at` is. If *corrects* is set, the
-    statement replaces the start or end that earlier statements gave for the same period.
+    *fact*, *id*: the ids of the fact and the message. *stated_at*: when the message was said. *arrived_at*: when the
+    memory received it. Times are microseconds since the epoch. *precision*, *end_precision*: how exact the start and
+    end are. *corrects*: the statement replaces the dates that earlier statements gave for the same period.
     """
 
     fact: str
@@ -55,7 +54,7 @@ class Statement:
 
     @property
     def rank(self) -> Rank:
-        """A sort key that puts statements in the order of their starts; of equal starts, the older one is first."""
+        """A sort key that orders statements by start; of equal starts, the older statement is first."""
         return (self.begin, self.stated_at, not self.undated, self.arrived_at, self.id, self.fact)
 
     @property
@@ -65,7 +64,7 @@ class Statement:
 
     @property
     def tells_start(self) -> bool:
-        """Whether the statement gives a start date. A start equal to the time of the message counts as unknown."""
+        """Whether the statement gives a start date other than the time of its message."""
         return self.valid_at not in (OPEN_START, self.stated_at)
 
     @property
@@ -75,12 +74,12 @@ class Statement:
 
     @property
     def width(self) -> int:
-        """How much later than `valid_at` the fact may have begun, in microseconds: 31 days for "in May"."""
+        """How uncertain the start is, in microseconds: 31 days for "in May"."""
         return WIDTH[self.precision]
 
     @property
     def end_width(self) -> int:
-        """How much later than `invalid_at` the fact may have ended, in microseconds: 31 days for "until May"."""
+        """How uncertain the end is, in microseconds: 31 days for "until May"."""
         return WIDTH[self.end_precision]
 
     @property
@@ -90,11 +89,10 @@ class Statement:
 
     @property
     def begin(self) -> int:
-        """The start of the period, in microseconds since the epoch; without a start date, the time of the message.
+        """The start of the period, in microseconds since the epoch.
 
-        "I live in Oslo", stated in June, begins in June. But if somebody later states "I moved to Bergen in May", the
-        first message was out of date, and its start is May (`over_at`). "I no longer live in Oslo" begins at
-        `OPEN_START`.
+        Without a start date it is the time of the message, or `over_at` if that is earlier. For "I no longer live in
+        Oslo" it is `OPEN_START`.
         """
         return min(self.stated_at, self.over_at) if self.undated and not self.only_ends else self.valid_at
 
@@ -117,12 +115,10 @@ MayChange = Callable[[Statement, Statement], bool]
 
 
 def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Combine all *statements* of one fact, and return statements that together give the periods in which it holds.
+    """Combine all *statements* of one fact into statements that give the periods in which it holds.
 
-    For example, "since 2024", "since May 2024" and "until July 2024" together mean May to July 2024. Corrections
-    replace dates. Vague starts become exact if another statement gives the date. Periods without an end get the end
-    that another statement gives. Corrected and redundant statements are left out. ``may_change(a, b)`` returns whether
-    statement *a* may correct or end statement *b*.
+    "Since 2024", "since May 2024" and "until July 2024" give May to July 2024. Corrected and redundant statements are
+    left out. ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     current = _apply_corrections(statements, may_change)
     current = [_refine(statement, current) if statement.width else statement for statement in current]
@@ -132,11 +128,10 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
 
 
 def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Return the statements of one fact in the order in which they were made, with corrections applied.
+    """Return the *statements* of one fact in the order in which they were made, with corrections applied.
 
-    A correction gives a new start or a new end; the other date stays. After a period was corrected once, any later
-    statement with a different date for it counts as a correction too. ``may_change(a, b)`` returns whether statement
-    *a* may correct or end statement *b*.
+    After a correction, any later statement with another date for the period is a correction too. ``may_change(a, b)``:
+    whether *a* may correct or end *b*.
     """
     current: list[Statement] = []
     for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):
@@ -169,9 +164,9 @@ def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
 
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
-    """Return *statement* with the earliest end of its period: its own end, or an end from the statements *ending*.
+    """Return *statement* with its earliest end: its own, or one that a statement in *ending* gives for its period.
 
-    ``may_change(a, b)`` returns whether statement *a* may correct or end statement *b*.
+    ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     ends = [
         source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
@@ -182,11 +177,10 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 
 
 def _is_redundant(statement: Statement, statements: Iterable[Statement], may_change: MayChange) -> bool:
-    """Return whether *statement* adds nothing to the other *statements* of the same fact, so that it can be left out.
+    """Return whether *statement* adds nothing to the other *statements* of the same fact.
 
-    "Ann no longer lives in Oslo" adds nothing if another statement gives an earlier end. "Ann lives in Oslo", said in
-    2020 without a start date, adds nothing to "Ann lived in Oslo from 2019 to 2021", said in 2023. ``may_change(a, b)``
-    returns whether statement *a* may correct or end statement *b*.
+    "Ann lives in Oslo", said in 2020, adds nothing to "Ann lived in Oslo from 2019 to 2021". ``may_change(a, b)``:
+    whether *a* may correct or end *b*.
     """
     if statement.only_ends:
         return any(_says_more(source, statement, may_change) for source in statements)
@@ -196,9 +190,8 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
 def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
     """Return whether *statement*, which has no start date, was made within the period that *source* gives.
 
-    For example, "Ann lives in Oslo", said in 2020, was made within "Ann lived in Oslo from 2019 to 2021". The result is
-    False if the end of *source* was still in the future when it was stated, or if *source* may not change *statement*.
-    ``may_change(a, b)`` returns whether statement *a* may correct or end statement *b*.
+    "Ann lives in Oslo", said in 2020, was made within "Ann lived in Oslo from 2019 to 2021". False if *source* states a
+    future end, or ``may_change(source, statement)`` is False.
     """
     if not source.end_stands or source.only_ends or not may_change(source, statement):
         return False
@@ -207,12 +200,10 @@ def _covers(source: Statement, statement: Statement, may_change: MayChange) -> b
 
 
 def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* makes *ending* redundant, a statement of an end only: "I no longer live in Oslo".
+    """Return whether *source* makes *ending* ("I no longer live in Oslo") redundant.
 
-    If *source* gives a period ("I live in Oslo"), it must begin before the end in *ending*: this end was already
-    applied to the period. If *source* gives an end only too, its end must be earlier, and
-    ``may_change(source, ending)`` must be True. ``may_change(a, b)`` returns whether statement *a* may correct or end
-    statement *b*.
+    True if *source* gives a period that begins before the end in *ending*, or only an earlier end and
+    ``may_change(source, ending)`` is True.
     """
     if not source.only_ends:
         return source.begin <= ending.invalid_at
@@ -220,7 +211,7 @@ def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> b
 
 
 def _may_end(source: Statement, statement: Statement) -> bool:
-    """Return whether the end date in *source* is also the end of *statement*. Both are statements of the same fact."""
+    """Return whether the end date in *source* can be the end of *statement*, another statement of the same fact."""
     if statement.ends and not source.undated and source.valid_at != statement.valid_at:
         return False  # they are about two periods
     is_past = source.invalid_at <= statement.stated_at and source.stated_at < statement.stated_at
@@ -246,10 +237,10 @@ def _disputes(statement: Statement, earlier: Statement) -> bool:
 
 
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
-    """Apply *correction* to the *current* statements of a fact; return the changed statements, then *correction*.
+    """Return the *current* statements of a fact with *correction* applied, followed by *correction*.
 
-    Statements about the same period get the date that *correction* gives. A statement is left out if the correction
-    replaces all of it. ``may_change(a, b)`` returns whether statement *a* may correct or end statement *b*.
+    Statements about the same period get its date, or are left out if it replaces all of it. ``may_change(a, b)``:
+    whether *a* may correct or end *b*.
     """
     everything = [*current, correction]
     *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
@@ -271,11 +262,9 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
 
 
 def _subtract(statement: Statement, correction: Statement) -> Statement | None:
-    """Return *statement* with its date replaced by *correction*, or None if *correction* replaces all of *statement*.
+    """Return *statement* with the start or end that *correction* gives; None if no date of *statement* remains.
 
-    If *correction* gives only an end, it replaces the end of *statement*, if there is one. If it gives only a start, it
-    replaces the start of *statement*, and the end stays. The result is None if *statement* has no date besides the
-    replaced one, or if *correction* gives both dates.
+    If *correction* gives only an end, a statement without an end is returned unchanged.
     """
     if correction.undated:
         if not statement.ends:
@@ -290,10 +279,9 @@ def _subtract(statement: Statement, correction: Statement) -> Statement | None:
 
 
 def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:
-    """Return whether the statements *one* and *another* are about the same period of a fact.
+    """Return whether the statements *one* and *another* of a fact are about the same period.
 
-    They are if they overlap in time and no new period began between their ends. *statements* are all statements of the
-    fact.
+    True if they overlap and no new period began between their ends. *statements*: all statements of the fact.
     """
     first, last = sorted((one, another), key=lambda statement: statement.invalid_at)
     if not (one.begin < another.invalid_at and another.begin < one.invalid_at):
@@ -304,10 +292,9 @@ def _share_period(one: Statement, another: Statement, statements: Iterable[State
 
 
 def _begins_between(statement: Statement, first: Statement, last: Statement) -> bool:
-    """Return whether *statement* begins a new period, after the end in *first* and before the end in *last*.
+    """Return whether *statement* begins a new period after the end in *first* and before the end in *last*.
 
-    For example, *first* is "left Oslo in 2019", *statement* "moved to Oslo in 2020", and *last* "left Oslo in 2021".
-    All three are statements of the same fact.
+    Example: "left Oslo in 2019" (*first*), "moved to Oslo in 2020" (*statement*), "left Oslo in 2021" (*last*).
     """
     between = first.invalid_at <= statement.begin < last.invalid_at
     return between and not statement.only_ends and not _may_end(first, statement)

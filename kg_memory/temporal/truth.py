@@ -30,10 +30,10 @@ _OUT_OF_DATE = WIDTH["season"]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period in which a fact holds, from *valid_at* up to *invalid_at*; it was last stated at *stated_at*.
+    """A period in which a fact holds, from `valid_at` up to `invalid_at`, in microseconds since the epoch.
 
-    *known_from* is the first time at which the fact surely holds; it is later than *valid_at* if the start is unknown.
-    Times are microseconds since the epoch.
+    `stated_at`: when it was last stated. `known_from`: when the fact surely holds; later than `valid_at` if the start
+    is unknown.
     """
 
     valid_at: int
@@ -48,8 +48,7 @@ class Period:
 class Truth:
     """The periods in which one fact holds, earliest first, and whether a person must review the fact.
 
-    If it *waits*, it is not believed yet; it will hold in these periods once a person accepts it. If it is *disputed*,
-    a person must review it too, but it is believed in the meantime.
+    `waits`: it is not believed before the review. `disputed`: it is believed in the meantime.
     """
 
     periods: tuple[Period, ...] = ()
@@ -60,11 +59,10 @@ class Truth:
 def truths(
     statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = _DEFAULT_POLICY
 ) -> dict[str, Truth]:
-    """Compute the periods in which each fact holds, from all *statements* and *verdicts*: ``{fact id: Truth}``.
+    """Return when each fact holds, from all *statements* and *verdicts* (how two facts relate): ``{fact id: Truth}``.
 
-    Facts that wait for review, were refused or lost a conflict do not affect other facts. If two statements contradict
-    each other, the one of less weight (see `ConflictPolicy.weigh`) only gets the time that the other leaves. For a fact
-    that a person retracted, only statements that arrived later count.
+    If two statements contradict each other, the one with less weight by *policy* gets only the time that the other
+    leaves.
     """
     by_fact: dict[str, list[Statement]] = defaultdict(list)
     retractions = {verdict.new: verdict for verdict in verdicts if verdict.is_retraction}
@@ -96,15 +94,14 @@ def truths(
 
 
 def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
-    """Return whether *verdict* links two different facts that both have statements in *by_fact* (a dict by fact id)."""
+    """Return whether *verdict* (how two facts relate) is about two different facts that are both in *by_fact*."""
     return verdict.new in by_fact and verdict.existing in by_fact and verdict.new != verdict.existing
 
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
-    """Return *by_fact* with the trust in assistants slightly lowered for facts that people state about themselves.
+    """Return *by_fact* with slightly less trust in assistants, for facts that people state about themselves.
 
-    So a person's own statement wins against an equal one of an assistant. *by_fact* has the statements of each fact by
-    its id. Trust is lowered also for facts that *verdicts* link to such facts.
+    *by_fact*: the statements of each fact by its id. Facts that *verdicts* relate to such facts are included.
     """
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
@@ -123,8 +120,8 @@ def _settle_conflicts(
 ) -> set[str]:
     """Return the ids in *facts* of the facts that win all their conflicts, or have none.
 
-    A fact that has lost a conflict does not defeat other facts. *by_fact* has the statements of each fact by its id;
-    *verdicts* say which facts conflict.
+    *by_fact*: the statements of each fact by its id. *verdicts*: which facts conflict. A fact that has lost a conflict
+    does not defeat other facts.
     """
     against = rivals_by(verdicts, "conflicts")
     claims = {fact: policy.claim(fact, by_fact[fact]) for fact in facts}
@@ -181,10 +178,8 @@ def _place_periods(
 ) -> dict[str, list[Period]]:
     """Return the periods in which each of *facts* (ids) holds: ``{fact id: [period, ...]}``.
 
-    *by_fact* has the statements of each fact, already combined by `reconcile`. *rivals* has, by fact id, the facts that
-    contradict it, which never hold at the same time. `policy.weigh` gives the weight of a statement, such as the trust
-    in its speaker. Statements of the greatest weight get their periods first, and statements of less weight get only
-    the time that remains.
+    *by_fact*: the statements of each fact, from `reconcile`. *rivals*: the ids of facts that contradict each fact.
+    Statements of more weight (`policy.weigh`) get their periods first.
     """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
@@ -207,36 +202,35 @@ def _place_periods(
 
 
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """Yield the items of each of *facts* (ids) in turn. *by_fact* has the items of each fact by its id."""
+    """Yield the items of each of *facts* (ids) in turn, from *by_fact*: ``{fact id: [item, ...]}``."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
 
 
 def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:
-    """Return the statements in *statements* whose weight according to *policy* is exactly *weight*."""
+    """Return the *statements* whose weight by `policy.weigh` is exactly *weight*."""
     return [statement for statement in statements if policy.weigh(statement) == weight]
 
 
 def _place(
     statement: Statement, own: Iterable[Statement], against: Sequence[Statement], policy: ConflictPolicy
 ) -> Statement:
-    """Return *statement* with another start if statements of contradicting facts show when the fact really began.
+    """Return *statement* with its dates corrected by statements of contradicting facts.
 
-    *own* are all statements of the same fact, *against* the statements of contradicting facts. Three examples: "I live
-    in Oslo" and later "I left Rome in June" mean Oslo since June. "I live in Oslo" and later "I moved to Bergen last
-    week" mean that Oslo ended last week. "I moved to Paris in March" and later "I moved to Oslo in 2019" mean that Oslo
-    began after March.
+    "I live in Oslo" and later "I left Rome in June" mean Oslo since June. *own*: statements of the same fact.
+    *against*: statements of contradicting facts.
     """
     if statement.only_ends:
         return statement
     if not statement.tells_start:
         correction = _find_correction(statement, own, against, policy) if statement.undated else None
-        if correction is not None:
+        if correction is not None:  # "I moved to Bergen last week" after "I live in Oslo": Oslo ended last week
             return replace(statement, over_at=correction.begin)
         dated = [one for one in own if one.tells_start and policy.weigh(one) >= policy.weigh(statement)]
         is_within = any(one.begin <= statement.begin < one.invalid_at for one in dated)
         return statement if is_within else _behind_ends(statement, against, policy)
     if not statement.width:
         return statement
+    # "I moved to Paris in March", and later "I moved to Oslo in 2019": Oslo began after March.
     date = (statement.valid_at, statement.precision)
     stated = min(same.order for same in own if (same.valid_at, same.precision) == date)
     limit = min(statement.latest, statement.stated_at, statement.invalid_at)
@@ -256,11 +250,10 @@ def _place(
 def _find_correction(
     statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
 ) -> Statement | None:
-    """Return the statement of a contradicting fact that shows that *statement* was out of date when made, or None.
+    """Return the later statement of a contradicting fact by which the undated *statement* was wrong, or None.
 
-    *statement* has no start date. The result was made later, but its fact began shortly before *statement* was made: "I
-    moved to Bergen last week" corrects "I live in Oslo". *own* are all statements of the same fact, *against* the
-    statements of contradicting facts.
+    "I moved to Bergen last week" corrects "I live in Oslo". *own*: statements of the same fact. *against*: statements
+    of contradicting facts.
     """
     begun = (one for one in (*own, *against) if not one.undated and one.begin <= statement.begin)
     last = max((one for one in begun if policy.may_change(one, statement)), key=lambda one: one.rank, default=None)
@@ -271,10 +264,10 @@ def _find_correction(
 
 
 def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
-    """Return *statement*, which has no start date, moved to the end of a contradicting fact if it was made before that.
+    """Return *statement*, which has no start date, with its start moved to the end of a contradicting fact.
 
-    *against* are the statements of contradicting facts. For example, "I left Rome in June" lets "I live in Oslo",
-    stated in May, begin in June.
+    "I left Rome in June" lets "I live in Oslo", stated in May, begin in June. *against*: the statements of
+    contradicting facts.
     """
     ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
     moved = statement
@@ -285,14 +278,11 @@ def _behind_ends(statement: Statement, against: Iterable[Statement], policy: Con
 
 
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
-    """Yield the periods in which a fact holds, from its *own* statements and those *against* it.
+    """Yield the periods in which a fact holds, from its *own* statements and statements *against* it of equal weight.
 
-    *against* are the statements of contradicting facts. All statements have the same weight. A period lasts until its
-    stated end or until a contradicting fact begins: "in Oslo since 2019" ends when "in Rome since 2021" begins. But "in
-    Oslo from 2019 to 2022" stays as it is if it was said after 2022. If two statements begin at the same time, the one
-    made later holds. A statement without a start date, such as "Ann lives in Oslo", holds from the time it was made; if
-    it is *first*, its start is unknown (`OPEN_START`). *first* is the rank (sort key) of the statement that begins
-    first, among those of the fact and of contradicting facts.
+    A period lasts until its stated end, or until a contradicting fact begins: "in Oslo since 2019" ends when "in Rome
+    since 2021" begins. *first*: the rank (sort key) of the earliest statement, whose start is unknown if it has no
+    date.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
@@ -302,7 +292,7 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
     ]
     for statement in own:
         ends = [(statement.invalid_at, _vagueness(statement.end_precision))]
-        if not statement.end_stands:
+        if not statement.end_stands:  # "from 2019 to 2022", said after 2022, stays as it is
             place = bisect(lasting, statement.rank, key=itemgetter(0))
             ends += [(rank[0], vagueness) for rank, vagueness in lasting[place : place + 1]]
         end, (*_, end_precision) = min(ends)
@@ -332,20 +322,19 @@ def _start_precision(statement: Statement) -> Precision:
 
 
 def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
-    """Return a sort key that puts exact dates before vague ones: a day before a month, and "by" last."""
+    """Return a sort key that puts exact dates before vague dates: a day before a month, and "by" (or earlier) last."""
     return (precision == "by", WIDTH[precision], precision)
 
 
 def _cut_order(period: Period) -> tuple[Any, ...]:
-    """Return a sort key that puts periods in the order of their starts, then ends; of equal dates, exact ones first."""
+    """Return a sort key that puts periods in the order of start, then end; of equal dates, the exact date is first."""
     return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
 def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
     """Return the first part of *period* that is free of the periods in *taken*; None if no time is free.
 
-    Only one part is returned: 2019 to 2023, with 2021 taken, gives 2019 to 2021. *taken* are the periods of
-    contradicting facts whose statements have more weight, sorted by `_cut_order`.
+    2019 to 2023, with 2021 taken, gives 2019 to 2021. *taken*: periods of contradicting facts, sorted by `_cut_order`.
     """
     for weightier in taken:
         begin = period.known_from

@@ -104,10 +104,10 @@ _AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]{0,2000}\]$", 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence in the form in which `remove_echo` compares it with other sentences.
+    """A sentence prepared for comparison with other sentences.
 
-    `words` are its content words in order, `turns` the words that change its meaning (such as "not"), and `exact` the
-    names and numbers that must be equal.
+    `words`: its content words in order. `turns`: words that change its meaning, such as "not". `exact`: its names and
+    numbers.
     """
 
     words: tuple[str, ...]
@@ -115,9 +115,9 @@ class _Statement:
     exact: frozenset[str]
 
     def repeats(self, line: _Statement) -> bool:
-        """Return whether *line* contains all words of this sentence side by side, with the same meaning.
+        """Return whether *line* says the same and perhaps more: it has all content words of this sentence in a row.
 
-        The words that change the meaning, such as "not", must be equal, and *line* must have all its names and numbers.
+        Words that change the meaning, such as "not", must be equal. *line* must have all names and numbers.
         """
         length = len(self.words)
         starts = range(len(line.words) - length + 1)
@@ -126,12 +126,10 @@ class _Statement:
 
 
 def remove_echo(text: str, recalled: str) -> str:
-    """Return *text*, by an assistant, without the sentences that repeat a line of *recalled*, a text from a memory.
+    """Return *text*, by an assistant, without sentences that only repeat a line of *recalled*, a text from a memory.
 
-    An assistant that repeats its memory states nothing new, so this is not to be stored again. A sentence repeats a
-    line if all its content words occur side by side in the line. A sentence with another number, date, name, negation,
-    tense, doubt or word order is not removed. A text that repeats nothing is unchanged. The result is "" if only
-    sentences without content remain.
+    The line must have all content words of the sentence in a row, with the same names, numbers, negation and tense. The
+    result is "" if only sentences without content remain.
     """
     lines = list(_lines(recalled))
     has_echo = has_content = False

@@ -49,9 +49,8 @@ class Dated(Protocol):
 def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | None = None) -> str:
     """Return when *fact* is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event.
 
-    A fact without dates gets the day when it was stated: "said on 7 May 2023". A state that ended before *now* begins
-    with "no longer so", unless it lasted one day at most. *write* is a function that converts a date to words (default:
-    `date_in_words`).
+    Without dates: "said on 7 May 2023". A state of more than a day that ended before *now* begins with "no longer so".
+    *write*: converts a date to words (default: `date_in_words`).
     """
     is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     write = write or date_in_words

@@ -80,10 +80,9 @@ _cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
-    """Return the key of an entity: a hash of its first *name* and of its type, *type_*.
+    """Return the key of an entity: a hash of its *name* and its type, *type_*.
 
-    *apart* distinguishes a second entity with the same name and type: it is the id of the episode (message) or decision
-    that separated the two.
+    *apart*: for a second entity of this name and type, the id of the message or decision that separated them.
     """
     parts = (canonical_name(type_), canonical_name(name))
     return _hash(*parts) if apart is None else _hash(*parts, "apart", apart)
@@ -124,10 +123,10 @@ def canonical_sentence(sentence: str) -> str:
 
 
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
-    """Return the id of a belief: a record that the memory held the fact with the id *fact* true in one period.
+    """Return the id of a belief: a record of one period in which the memory considers the fact *fact* (an id) true.
 
-    *cause* is the id of the episode or decision that led to the belief. *times* are the dates of the period in
-    microseconds since the epoch, followed by 1 if the belief waits for review, else 0.
+    *cause*: the id of the message or decision that led to it. *times*: the period in microseconds since the epoch, then
+    1 if it waits for review, else 0.
     """
     return _uuid(namespace, "belief", fact, cause, *map(str, times))
 

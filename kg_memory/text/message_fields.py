@@ -115,10 +115,9 @@ def json_type(value: Any) -> str:
 
 
 def parse_facts(content: str) -> list[dict[str, Any]] | None:
-    """Return the facts in *content*, the JSON of an episode by which an application declares facts, as dicts.
+    """Return the facts in *content*, JSON such as ``{"facts": [{"sentence": "Ann likes jazz"}]}``, as dicts.
 
-    The JSON is one fact, or an object with a list: ``'{"facts": [{"sentence": "Ann likes jazz"}]}'``. The result is
-    None for any other text.
+    One fact can also stand alone: ``{"sentence": "Ann likes jazz"}``. None for any other text.
     """
     try:
         value = json.loads(content)
@@ -131,8 +130,7 @@ def parse_facts(content: str) -> list[dict[str, Any]] | None:
 def tell_facts(content: str) -> str:
     """Return the facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz".
 
-    *content* is that of an episode by which an application declares facts. The record from which it made the facts, if
-    any, follows as JSON. Content without facts is returned unchanged.
+    The JSON record from which the facts were made, if any, follows. Content without facts is returned unchanged.
     """
     rows = parse_facts(content)
     if not rows:

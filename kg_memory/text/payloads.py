@@ -88,10 +88,10 @@ def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool =
 
 @lru_cache(maxsize=8)
 def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
-    """Return ``(start, end, placeholder)`` for each piece of data in *text* that no person reads, such as base64.
+    """Return ``(start, end, placeholder)`` for each part of *text* that is data, such as base64.
 
-    *kind* is the kind of the episode that contains the text. If it is ``"json"``, minified code does not count as such
-    data; if it is ``"fact"`` (declared facts), nothing does.
+    For example, ``((4, 1126, "[data: image/png, 1.1 kB]"),)``. *kind*: that of the message; ``"json"`` does not count
+    minified code as data, and ``"fact"`` counts nothing.
     """
     found, place = list[Payload](), 0
     for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):

@@ -152,7 +152,7 @@ def is_past_state(name: str) -> bool:
 
 
 def is_lasting(name: str) -> bool:
-    """Return whether *name* means a known state with one value at a time ("lives in"), other than birth and death."""
+    """Return whether *name* means a state with one value at a time, such as "lives in", but not "born in"."""
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -196,7 +196,7 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _as_written(name: str, base: Predicate) -> Predicate:
-    """Return *base* if it is single-valued; else a new predicate of its family with *name*, another form of *base*."""
+    """Return *base* if it is single-valued; else a predicate *name* (another form of *base*) of the same family."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 
@@ -208,7 +208,7 @@ def _lasts(base: Predicate | None) -> bool:
 
 
 def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (whether *framed* has a contraction, predicate or None): "_DOESNT_LIKE_" means "_DOES_NOT_LIKE_"."""
+    """Return (has a contraction, predicate without it or None): "_DOESNT_LIVE_IN_" -> (True, ``NOT_LIVES_IN``)."""
     rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -226,7 +226,7 @@ def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _strip_adverbs(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (whether *framed* has adverbs, its predicate without them or None): "_NOW_LIVES_IN_" -> ``LIVES_IN``."""
+    """Return (has adverbs, predicate without them or None): "_NOW_LIVES_IN_" -> (True, ``LIVES_IN``)."""
     rest = _ADVERBS.sub("", framed)
     return (True, _read_rest(rest)) if rest != framed else (False, None)
 
@@ -255,9 +255,9 @@ def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (whether *framed* has "also", "part-time", "temporarily" or the like, predicate without it or None).
+    """Return (has a word such as "also", predicate or None): "_ALSO_LIVES_IN_" -> (True, ``ALSO_LIVES_IN``).
 
-    The word stays as a prefix if it allows several values and the rest does not: ``ALSO_LIVES_IN``.
+    "_ALSO_LIKES_" gives only ``LIKES``, which allows several values anyway.
     """
     for mark, pattern in _MARKS:
         match = pattern.search(framed)
@@ -319,7 +319,7 @@ def _read_favorite(name: str) -> Predicate | None:
 
 
 def _read_field(name: str) -> Predicate | None:
-    """Return a single-valued predicate for a *name* like "ORDER_STATUS", a field of a business record, or None."""
+    """Return a single-valued predicate for a *name* like "ORDER_STATUS" (a field of a business record), else None."""
     match = _FIELD.search(name)
     if match is None or match.start() == 0:
         return None

@@ -151,8 +151,7 @@ def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
 def redact_text(text: str, setting: RedactHook | str) -> str:
     """Return *text* without the data that *setting* names: "secrets", "secrets,personal", or your own function.
 
-    *setting* is the value of `Settings.redact`. Errors: `InputError` if a hook (a redaction function) fails, returns
-    anything but text, or would change text that is redacted already.
+    Errors: `InputError` if a function fails, does not return text, or would change its own result again.
     """
     hooks, redacted = _hooks(setting), text
     for hook in hooks:
@@ -170,10 +169,9 @@ def _apply(hook: RedactHook, text: str) -> str:
 
 
 def redact_json(content: str, setting: RedactHook | str) -> str:
-    """Return the JSON text *content* without the data that *setting* (`Settings.redact`) names; it stays JSON.
+    """Return the JSON text *content* without the data that *setting* (`Settings.redact`) names, still as JSON.
 
-    A number that is redacted becomes a string. Errors: `InputError` as for `redact_text`, and if the result is not
-    JSON.
+    Redacted numbers become strings. Errors: `InputError` as for `redact_text`, and if the result is not JSON.
     """
     redacted = redact_text(content, setting)
     if redacted == content or _is_json(redacted):
@@ -208,7 +206,7 @@ def _is_json(text: str) -> bool:
 def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
     """Return *value*, parsed JSON, with each number that *setting* would redact replaced by a redacted string.
 
-    A number is redacted if a hook changes it, either alone or together with its *key* in an object.
+    *key* is the key of *value* in its object.
     """
     match value:
         case dict():
@@ -222,11 +220,8 @@ def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> A
 
 
 def _redact_cards(numbers: str) -> str:
-    """Return *numbers*, such as "4111 1111 1111 1111", with "[card number]" in place of each payment card number.
-
-    *numbers* has groups of digits. A card number is all of the digits, or consecutive groups of four or more digits, of
-    which the last may be shorter.
-    """
+    """Replace payment card numbers in a text of digit groups: "4111 1111 1111 1111" -> "[card number]"."""
+    # A card number is all of the digits, or groups of four or more, of which the last may be shorter.
     groups = [match.span() for match in _GROUP.finditer(numbers)]
     parts: list[str] = []
     end = 0
@@ -244,9 +239,9 @@ def _redact_card(numbers: str) -> str:
 
 
 def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
-    """Return the index in *numbers* at which a card number that begins with the first of *groups* ends; 0 if none does.
+    """Return the index in *numbers* where the longest card number from the first group on ends; 0 if none.
 
-    *groups* are ``(start, end)`` of the groups of digits in *numbers*. The longest possible card number is used.
+    *groups* are ``(start, end)`` of the groups of digits in *numbers*.
     """
     end = 0
     for start, stop in groups:

@@ -87,8 +87,7 @@ def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
 def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
     """Yield ``content[start:end]`` as a sentence without surrounding white space; nothing if it is blank.
 
-    A statement that leads into a question becomes a sentence of its own, as in "I'm moving to Oslo, can you recommend a
-    school?".
+    A statement before a question is yielded separately: "I'm moving to Oslo, can you recommend a school?".
     """
     text = content[start:end]
     start += len(text) - len(text.lstrip())
@@ -109,11 +108,10 @@ def content_stems(text: str) -> frozenset[str]:
 
 
 def describe_members(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return a name and a summary for a community (a group of related entities), made by rules without a model.
+    """Return (name, summary) of a community (a group of related entities), written without a model.
 
-    *items* are dicts: ``{"entity": name}`` for a member, ``{"fact": sentence}``, or ``{"part": name, "summary": text}``
-    for a smaller community in it. The name lists the first members. The summary joins the facts, or the summaries of
-    the parts.
+    *items* are members, ``{"entity": name}``, facts, ``{"fact": sentence}``, and smaller communities, ``{"part": name,
+    "summary": text}``. The name lists members; the summary joins facts and summaries.
     """
     names = [item["entity"] for item in items if "entity" in item]
     facts = [item["fact"] for item in items if "fact" in item]

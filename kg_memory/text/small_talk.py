@@ -95,8 +95,8 @@ def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str]
 def is_filler(content: str, before: str | None) -> bool:
     """Return whether the message *content* has nothing worth finding: "Noted.", "Got it, thanks!", "Sure!".
 
-    *before* is the previous message, by another speaker. If it seems to ask or propose something, or is None (unknown),
-    "Sure!" and praise count as answers, and the result is False. "Yes" and "No" are always answers.
+    *before* is the previous message, by another speaker. If it asks or proposes something, or is None (unknown),
+    "Sure!" counts as an answer, and the result is False.
     """
     if says_nothing(content):
         proposes = before is None or _PROPOSES.search(before) is not None

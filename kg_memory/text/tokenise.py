@@ -153,11 +153,11 @@ def count_terms(text: str, weight: int = 1) -> Counter[str]:
 
 
 def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
-    """Return 1 for each search term of *sentence* or of *predicate*, the sentence's words first.
+    """Return ``{term: 1}`` for each search term of a fact: those of its *sentence*, then those of its *predicate*.
 
-    So the question "What pets does Ann have?" finds the fact "Ann has two snakes" with the predicate HAS_PET, and "Ann
-    lost Ann's hat" is no more about Ann than "Ann lost her hat".
+    "Ann has two snakes" with HAS_PET gives ``{"ann": 1, "two": 1, "snake": 1, "pet": 1}``.
     """
+    # Counted once: "Ann lost Ann's hat" is no more about Ann than "Ann lost her hat".
     return Counter(dict.fromkeys((*terms(sentence), *terms(predicate.replace("_", " "))), 1))
 
 

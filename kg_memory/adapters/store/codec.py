@@ -106,9 +106,9 @@ def marks(value: Mapping[str, Any]) -> list[str]:
 
 
 def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
-    """Split a filter into hashes of the conditions that the database can check, and the remaining conditions.
+    """Return hashes of a filter's simple equality conditions, which the database checks, and the other conditions.
 
-    ``{"kind": "note", "age": {"$gt": 18}}`` -> ``([hash of kind and "note"], {"age": {"$gt": 18}})``.
+    ``{"kind": "note", "age": {"$gt": 18}}`` -> ``(["hash of kind and note"], {"age": {"$gt": 18}})``.
     """
     decided: list[str] = []
     rest: dict[str, Any] = {}
@@ -261,9 +261,9 @@ def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
 
 
 def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
-    """Return one page of the namespaces that match the list operation *op*, sorted and without duplicates.
+    """Return the page of *namespaces* that *op* asks for: matching, sorted, and without duplicates.
 
-    They are cut to the depth that *op* asks for: ``("users", "ann", "notes")`` at depth 2 -> ``("users", "ann")``.
+    Each is cut to ``op.max_depth`` labels: ``("users", "ann", "notes")`` at depth 2 -> ``("users", "ann")``.
     """
     conditions = op.match_conditions or ()
     selected: set[Labels] = set()

@@ -48,9 +48,9 @@ class ItemStore(GraphStore):
 
 
 def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings | None = None) -> Driver[ItemStore]:
-    """Return a driver for the items of a `KGStore`, with the database and the clock of the memory's *driver*.
+    """Return a driver that stores the items of a `KGStore` in the database of the memory's *driver*.
 
-    *kind*: the schema of the items' graphs. *embeddings*: the model for their vectors; None means no vectors.
+    *kind*: the schema of the items' graphs. *embeddings*: the model for item vectors; None stores no vectors.
     """
     embedder = Embedder(embeddings or driver.embedder.embeddings, vector_model_name, EncodedVector)
     store = ItemStore(driver.store.database, embedder, kind, embeds=embeddings is not None)
@@ -58,18 +58,17 @@ def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings 
 
 
 def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Wrap an embedding model so that it retries failed calls and never returns a zero vector.
+    """Return *model*, wrapped to retry failed calls and never return a zero vector.
 
-    Each vector gets one dimension more: 1 for a zero vector, 0 for others. *dims*: the number of dimensions that the
-    model's own vectors must have; None means any.
+    It appends one dimension to each vector: 1.0 for a zero vector, else 0.0. *dims*: the length that vectors of *model*
+    must have; None allows any.
     """
     return make_reliable(_Directed(unwrap(model), dims))
 
 
 class _Directed(Embeddings):
-    """An embedding model that adds a dimension to each vector of another model: 1 for a zero vector, 0 for all others.
+    """An embedding model that appends a number to each vector of another model: 1.0 for a zero vector, else 0.0.
 
-    The database would rank a zero vector first in each search; with the added dimension it is unlike all others.
     Errors: `EmbeddingError` if a vector of the other model does not have *dims* dimensions.
     """
 
@@ -95,6 +94,7 @@ class _Directed(Embeddings):
         for vector in vectors:
             if self._dims is not None and len(vector) != self._dims:
                 raise EmbeddingError(f"a vector has {len(vector)} dimensions, but the index says dims={self._dims}")
+        # The database would rank a zero vector first in each search.
         return [[*map(float, vector), 0.0 if any(vector) else 1.0] for vector in vectors]
 
 
@@ -174,11 +174,7 @@ class _Line(Generic[T, R]):
         self.work: asyncio.Task[None] | None = None
 
     def take(self, most: int) -> list[_Place[T, R]]:
-        """Remove and return the requests for the next batch: the first ones, with at most *most* items in total.
-
-        A request has the items of one caller and is never split. At least one request is returned, even if it is
-        larger.
-        """
+        """Remove and return the first waiting requests: at most *most* items in total, but at least one request."""
         sizes = accumulate(len(wants) for wants, _ in self.waiting)
         count = max(1, sum(size <= most for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
@@ -193,7 +189,7 @@ INTERVAL = 5.0
 class Sweeping(Future[None]):
     """A future that is done when the thread that deletes expired items has ended; cancelling it stops the thread.
 
-    Awaiting it returns an asyncio future for the end of the thread, as in LangGraph's async stores.
+    ``await`` returns an asyncio future for the end of the thread, as in LangGraph's async stores.
     """
 
     def __await__(self) -> Generator[None, None, asyncio.Future[None]]:

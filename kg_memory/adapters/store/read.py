@@ -46,13 +46,13 @@ LARGEST_PAGE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class ItemSelection:
-    """The conditions that the items of a query must match.
+    """The conditions that stored items must meet to be returned by a query.
 
-    - *prefix*: the key of a namespace that contains the items.
-    - *marks*: hashes of fields and values that the items must have.
+    - *prefix*: the hash of a namespace that contains the items.
+    - *marks*: hashes of a field and its value that the items must have.
     - *rest*: the part of the filter that is checked in Python.
-    - *alive*: a time in microseconds; only items that expire then or later. 0 means all.
-    - *rare*: one of the hashes that few items have, where the query starts; None starts at the namespace.
+    - *alive*: a time in microseconds; items that expire before it are left out. 0 leaves out none.
+    - *rare*: one of *marks* that few items have, where the query starts; None starts at the namespace.
     """
 
     prefix: str
@@ -195,17 +195,16 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return which share (0 to 1) of all vectors belongs to items in the namespace with the key *prefix*.
+    """Return the fraction (0 to 1) of all stored vectors that belong to items in a namespace.
 
-    Returns None if the namespace has at most `COMPARED` vectors: comparing all of them is then faster than using the
-    index.
+    *prefix*: the hash of the namespace. The result is None if the namespace has at most `COMPARED` vectors.
     """
     total = yield from fetch(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
         return None
     under = yield from fetch(cypher.COUNT_VECTORS_UNDER, prefix=prefix)
     here: float = under[0]["n"] if under else 0
-    return here / total[0]["n"] if here > COMPARED else None
+    return here / total[0]["n"] if here > COMPARED else None  # without the index, few vectors are compared faster
 
 
 def _items(rows: Iterable[Row]) -> list[Row]:
@@ -222,10 +221,9 @@ FURTHEST = 10**9
 
 
 def validate_op(op: Op) -> Look:
-    """Check the arguments of a read operation of LangGraph's store, and return the operation unchanged.
+    """Return *op*, a read operation of LangGraph's store, unchanged if its arguments are valid.
 
-    *op* is a `GetOp`, `SearchOp` or `ListNamespacesOp`. Errors: `InputError` for an invalid limit, offset, filter or
-    query; LangGraph's `InvalidNamespaceError`.
+    Errors: `InputError` for an invalid limit, offset, filter or query; LangGraph's `InvalidNamespaceError`.
     """
     if not isinstance(op, Look):
         raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
@@ -248,11 +246,10 @@ def validate_op(op: Op) -> Look:
 
 
 def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[list[Result]]:
-    """Run read operations of LangGraph's store, and return their results in order.
+    """Run read operations of LangGraph's store, and return their results in the same order.
 
-    *indexed*: whether the store has vectors; without them, a search returns the latest items. *omit_expired*: leave out
-    expired items that are not deleted yet. If an operation asks for it, the time to live of the items that it reads
-    starts again.
+    *indexed*: whether the store has vectors; without vectors, a search returns the latest items. *omit_expired*: leave
+    out expired items.
     """
     alive = (yield from now()) if omit_expired else 0
     queries = list(dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)) if indexed else []

@@ -87,10 +87,9 @@ class KGStore(Closing, BaseStore):
         self._changes: Together[ItemChange, None] = Together(self._achange, write.MOST_AT_ONCE)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
-        """Run store operations and return their results in order; the result of puts and deletes is None.
+        """Run LangGraph store operations, and return their results in order; puts and deletes return None.
 
-        Reads run first, so they do not see the writes of the same batch. Errors: `InputError` and LangGraph's
-        `InvalidNamespaceError` for invalid operations; `DatabaseError`.
+        Reads run before all writes. Errors: `InputError`, LangGraph's `InvalidNamespaceError`, and `DatabaseError`.
         """
         listed = list(ops)
         changes = [write.to_item_change(op, self._fields) for op in listed if isinstance(op, PutOp)]

@@ -51,8 +51,8 @@ class ItemChange:
 def to_item_change(op: PutOp, fields: Sequence[str] | None) -> ItemChange:
     """Validate a put operation of LangGraph's store, and return it as an `ItemChange`.
 
-    *fields*: the paths of the fields to embed if *op* names none; None means that nothing is embedded. Errors:
-    `InputError` for a value that is not JSON-compatible, or an invalid TTL or index; `InvalidNamespaceError`.
+    *fields*: the paths to embed if *op* names none, such as ``["text"]``; None embeds nothing. Errors: `InputError` for
+    an invalid value, TTL or index; LangGraph's `InvalidNamespaceError`.
     """
     namespace, key = validate_labels(op.namespace), str(op.key)
     validate_op_namespace(op)
@@ -67,10 +67,10 @@ def to_item_change(op: PutOp, fields: Sequence[str] | None) -> ItemChange:
 
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the texts in the stored *value* that get an embedding vector, without duplicates.
+    """Return the texts in *value* to convert to embedding vectors, without duplicates: ``("Ann likes skiing",)``.
 
-    *fields*: the paths to embed, such as ``["text"]``, if *op* names none; None means that nothing is embedded. Errors:
-    `InputError` for an invalid ``op.index``.
+    *fields*: the paths to embed if *op* names none, such as ``["text"]``; None embeds nothing. Errors: `InputError` for
+    an invalid ``op.index``.
     """
     paths = fields if op.index is None else op.index
     if paths is None or paths is False:

@@ -36,10 +36,9 @@ TYPES: Mapping[str, float] = MappingProxyType({EpisodeKind.TEXT: 0.7, EpisodeKin
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order.
+    """Return how much each of *facts* is worth storing, from 0 to 1, in the same order.
 
-    *draft* is the state of ingestion of an episode (a message or text). *facts* were read from it and are not stored
-    yet.
+    *draft* has the message from which the facts were extracted.
     """
     factors = [_rate_by_code(draft, fact) for fact in facts]
     if settings.model != OFFLINE:
@@ -57,26 +56,25 @@ AMAC = AdmissionGate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
 
 
 def weigh_factors(factors: Mapping[str, float]) -> float:
-    """Return the sum of *factors* multiplied by their `WEIGHTS`, from 0 to 1.
+    """Return the weighted sum of a fact's five ratings, from 0 to 1.
 
-    *factors* maps names of ratings to ratings: ``{"future_utility": 0.5, ...}``.
+    *factors*: the ratings by name: ``{"future_utility": 0.5, ...}``. `WEIGHTS` has their weights.
     """
     return sum(weight * factors[name] for name, weight in WEIGHTS.items())
 
 
 def is_plain(factors: Mapping[str, float]) -> bool:
-    """Return whether code alone rates a fact so high that it is stored without asking the model to rate it, too.
+    """Return whether a fact's ratings are good enough to store it without asking the model: a weighted sum of 0.55.
 
-    *factors* are the fact's ratings by name, from `_rate_by_code`. Their weighted sum must be at least 0.55: the
-    threshold for storing, plus a margin.
+    *factors*: the five ratings by name, each from 0 to 1: ``{"future_utility": 0.5, ...}``.
     """
     return weigh_factors(factors) >= THRESHOLD + FAST_PATH_MARGIN
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
-    """Return the five ratings of *fact* by name, without a model: ``{"future_utility": 0.5, ...}``.
+    """Return five ratings of *fact*, from 0 to 1, without asking a model: ``{"future_utility": 0.5, ...}``.
 
-    Only a model can rate "future_utility", so it has a default value.
+    *draft* has the message from which the fact was extracted.
     """
     return {
         "future_utility": UNKNOWN_UTILITY,
@@ -95,10 +93,9 @@ def _novelty(draft: Draft, fact: StatedFact) -> float:
 
 
 def _type_prior(draft: Draft) -> float:
-    """Return the rating "content_type" of a fact, from 0 to 1: how much facts from such a source are worth storing.
+    """Return how much facts from this type of source are worth storing: 1 for a message, 0.7 for a text, 0.5 for JSON.
 
-    *draft* has the source. The rating is 1 for a message with a speaker, 0.7 for a message without one and for a text,
-    0.5 for JSON.
+    *draft* has the source. A message without a speaker counts as a text.
     """
     prior = TYPES.get(draft.episode.kind)
     if prior is None:

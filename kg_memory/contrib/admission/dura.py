@@ -51,9 +51,9 @@ DURA = AdmissionGate("dura", rate, in_review=0.6, at_once=0.85)
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:
-    """Return the four ratings of *fact*, computed without the model: ``{"decision_worthy": 0.5, "useful": 1.0, ...}``.
+    """Return four ratings of *fact*, from 0 to 1, computed without the model: ``{"useful": 1.0, ...}``.
 
-    *known* maps the ids of entities to their numbers of stored facts.
+    *known*: numbers of stored facts by entity id.
     """
     return {
         "decision_worthy": _decision_worth(draft, fact, settings),
@@ -66,8 +66,7 @@ def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], sett
 def accuracy_of(draft: Draft, fact: StatedFact) -> float:
     """Return how likely *fact* is right, from 0 to 1.
 
-    The lower of two numbers is multiplied by the trust in the message: the confidence in the fact, and how well the
-    text supports it.
+    It is the lower of the fact's confidence and support (how well the text supports it), times the message's trust.
     """
     accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
     return accuracy * draft.episode.trust
@@ -120,7 +119,7 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
 def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
     """Return how easily a search can find *fact*, from 0 to 1.
 
-    The rating is higher for specific types of entities, and for sentences with many terms.
+    Specific entity types and many search terms in the sentence raise the rating.
     """
     ends = [draft.entities[place] for place in (fact.subject, *fact.objects)]
     vague = settings.entity_types[0].name
@@ -140,7 +139,7 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
 
 
 def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
-    """Return *fact* as a dict for the prompt: sentence, quote, speaker, and the number of known facts per entity."""
+    """Return *fact* for a prompt: ``{"fact": ..., "quote": ..., "speaker": "Ann", "known_facts": {"Oslo": 12}}``."""
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,
@@ -151,9 +150,9 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the model's ratings of a fact by name, but an accuracy no higher than that computed by code.
+    """Return the ratings in *answer* (by the model), with ``accurate`` at most as in *own* (computed by code).
 
-    *own* are the ratings computed by code. They are returned unchanged if *answer*, the model's ratings, is None.
+    If *answer* is None, return *own*.
     """
     if answer is None:
         return own

@@ -31,7 +31,7 @@ class Worth:
 
 
 def mean_worth(parts: Mapping[str, float]) -> Worth:
-    """Return the mean of *parts*, ratings by name: ``{"useful": 0.5, "accurate": 1.0}`` gives the score 0.75."""
+    """Average the ratings *parts*: ``{"useful": 0.5, "accurate": 1.0}`` gives a `Worth` with the score 0.75."""
     return Worth(fmean(parts.values()), parts)
 
 
@@ -65,16 +65,13 @@ class AdmissionGate:
 
 
 def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return a review: a verdict with the ruling "waiting", which asks a person if the fact *fact* (an id) is true.
-
-    *worth* is how much the fact is worth storing, from 0 to 1; the review gives it as its reason.
-    """
+    """Return a request for a person to decide whether the fact *fact* (an id) is true; its reason is *worth*."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 
 
 def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
-    """Return *draft*, the state of ingestion, without the facts with these *ids*; log each with the *reason*."""
+    """Return a copy of *draft* (ingestion state) without the facts *ids*; its `dropped` lists them with *reason*."""
     if not ids:
         return draft
     kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]

@@ -237,10 +237,9 @@ def is_beam(document: Any) -> bool:
 
 
 def read_beam(document: Any, thread: str) -> Iterator[Item]:
-    """Yield all messages of *document*, a chat of the BEAM data set, as episodes.
+    """Yield each message of a chat in the BEAM data set as an `EpisodeInput`, or an `InputError` if it is invalid.
 
-    The thread of a message is ``<chat>/session_<batch>``, and its id is ``<chat>/<id>``, where <chat> is *thread* with
-    a hash of the first messages. An undated message is dated a minute after the message before it.
+    *document*: the parsed JSON file. *thread*: how the names of its conversations begin.
     """
     thread = f"{thread}-{digest(to_json(document[0]['turns'][:1]))[:8]}"
     for number, batch in enumerate(document, start=1):

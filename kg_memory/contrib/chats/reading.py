@@ -42,10 +42,9 @@ CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTAN
 
 @dataclass
 class _Part:
-    """One file to read: the *path* that the caller named, or a file in the folder or zip that the caller named.
+    """One file to read: the file that the caller named, or a file in the folder or zip that the caller named.
 
-    *wanted* is the format if the caller named one; None detects it from the content. *names* maps the ids of users of a
-    Slack workspace to their user records.
+    *wanted* is its format; None detects the format from the content. *names* maps Slack user ids to user records.
     """
 
     path: Path

@@ -42,11 +42,10 @@ def is_message(record: Mapping[str, Any]) -> bool:
 
 
 def from_record(record: Any) -> EpisodeInput | None:
-    """Convert *record*, a JSON object, to an episode to store: a message if it looks like one, else a JSON record.
+    """Convert a JSON object such as ``{"role": "user", "content": "Hi"}`` to a message to store.
 
-    ``{"role": "user", "content": "Hi"}`` becomes a message. None for system and tool messages, and for tool calls
-    without text. Errors: `InputError` for an invalid message and for other values; the caller adds file and line to its
-    text.
+    Returns None for a system message, a tool message or an empty assistant message. Another JSON object is stored as
+    JSON. Errors: `InputError` for an invalid message.
     """
     if not isinstance(record, Mapping):
         raise InputError(f'expected a JSON object such as {{"content": "..."}}, got {json_type(record)}')
@@ -110,12 +109,10 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Yield *items*, the episodes (messages) of a file, with a time and an id for those without one.
+    """Yield *items*, the messages of a file, with the missing times (and ids of undated messages) filled in.
 
-    An undated message gets the time of the message before it in its thread, plus a microsecond. If no message before it
-    is dated, it gets the time *at* (a microsecond apart from others). If it has no id either, its id is a hash of all
-    messages up to it, which stays equal if the file grows. *name* is the name of the file. An episode with the id of
-    another one, but different content, is replaced by an `InputError`. Errors among *items* are yielded unchanged.
+    The time is that of the message before in the same thread plus a microsecond, else *at*. The id is made of *name*,
+    the file name, and a hash. An id used for two different messages yields an `InputError`.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
@@ -155,11 +152,10 @@ def digest(*texts: str) -> str:
 
 @dataclass
 class Thread:
-    """One conversation of a chat export. The method `say` converts its messages to episodes.
+    """One conversation of a chat export; its method `say` converts each message to an episode (message to store).
 
-    `source` is the format of the export ("slack"), `name` the thread of the episodes, and `scope` the prefix of their
-    ids. `start` is the time of a first message without a time. `names` maps user ids to user records. `before` and
-    `same` are internal: messages with equal times are dated a microsecond apart.
+    `source`: the format, such as "slack". `name`: the thread of the messages. `scope`: a part of their ids. `start`:
+    the time of an undated first message. `names`: user records by user id.
     """
 
     source: str
@@ -199,9 +195,8 @@ class Thread:
 class Chat(NamedTuple):
     """A format of JSON chat exports, and the functions that read it.
 
-    `unfold` returns the conversations in a JSON document, or [] if the document has another format. `read` yields the
-    messages of one conversation. If `named` is true, a thread has the title of its conversation as its name, otherwise
-    the id.
+    `unfold`: returns the conversations in a JSON document. `read`: yields the messages of one conversation. `named`:
+    threads are named by the conversation's title, not its id.
     """
 
     name: str
@@ -282,11 +277,9 @@ def read_moment(value: Any) -> datetime | None:
 
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
-    """Return the messages on the path in a message tree from the root to the message with the id *leaf*.
+    """Return the messages from the root of a message tree to the message with the id *leaf*.
 
-    Edited messages and retried answers are other branches of such a tree. *nodes* maps ids to messages, and *parent* is
-    the key of the parent's id in a message. If *leaf* is not in *nodes*, the path ends at the last message without
-    children.
+    *nodes*: messages by id. *parent*: the key of the parent's id. If *leaf* is unknown, the last leaf is used.
     """
     if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}

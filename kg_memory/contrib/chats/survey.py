@@ -48,7 +48,7 @@ class Survey:
 def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) -> EpisodeInput | InputError:
     """Return *item*, or an `InputError` if its content has more than *most* characters (None: no limit).
 
-    If *item* is an error itself, return it with the file *path* and the line number at the start of its message.
+    If *item* is an error, *path* is put in front of its message: "chat.json:12: ...".
     """
     if isinstance(item, InputError):
         text = str(item)

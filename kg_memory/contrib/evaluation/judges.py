@@ -101,7 +101,7 @@ class Judge:
         self.name = RULES if asker is None else asker.name
 
     def judge(self, question: Question, answer: str) -> Verdict:
-        """Return the scores of *answer*, from 0 to 1, by way of judging: ``{"strict": 0.0, "lenient": 1.0}``.
+        """Return the scores of *answer*, each from 0 to 1: ``{"strict": 0.0, "lenient": 1.0}``.
 
         A score is ``None`` if the reply of the judge model could not be parsed. Raises the errors of `Asker.ask`.
         """
@@ -174,10 +174,9 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Score the order of events that the judge model's *reply* lists: ``"1, 2, 3"`` -> 1.0, the reverse -> 0.0.
+    """Score the order of the numbers in *reply*, a judge model's answer: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0.
 
-    *count* is the number of events in the rubric. A reply with fewer than two of them scores 0. The result is ``None``
-    if the reply has neither numbers nor ``-``.
+    *count*: the highest valid number. ``None``: the reply could not be parsed.
     """
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
     order = [number for number in dict.fromkeys(numbers) if 0 < number <= count]

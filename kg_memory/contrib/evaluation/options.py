@@ -60,10 +60,9 @@ class EvaluationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The conversations of a run, and the questions about them that were selected.
+    """The questions selected for a run; iterating yields each conversation with its selected questions.
 
-    `asked` maps the index of a conversation to its selected questions by key. Iterating loads one conversation at a
-    time, because some are large.
+    `asked`: questions by key, by index of their conversation: ``{0: {"locomo-1/17": question}}``.
     """
 
     conversations: Iterable[Conversation]
@@ -114,10 +113,9 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Eva
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of *group*, those of one category, in random order, each with a sort key.
+    """Yield the questions of one category in random order, as tuples that begin with a sort key.
 
-    If the questions of all categories are sorted by these keys, the first question of each category comes first. Then
-    they are mixed in proportion to the sizes of the categories.
+    Sorted by this key, the questions of several categories are mixed in proportion to their number.
     """
     for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
         yield (number > 0, (number + 0.5) / len(group), *row)
@@ -159,11 +157,10 @@ def find_dataset(name: str) -> Dataset:
 
 
 def find_system(name: str) -> Callable[[Tools], System]:
-    """Return the function that opens the memory system *name*, one of the systems that an evaluation compares.
+    """Return the function that opens the memory system *name*, to evaluate it.
 
-    *name* is a baseline such as ``bm25``; ``ours`` or ``ours:PLAN`` for kg-memory, where the plan (such as ``economy``)
-    sets how much the model is asked; or ``package.module:function`` for another system. Raises `InputError` if there is
-    no such system, `MissingExtra` if its package is not installed.
+    *name*: ``ours``, ``ours:economy`` (with this plan), a baseline such as ``bm25``, or ``package.module:function``.
+    Errors: `InputError` for an unknown name, `MissingExtra` if its package is not installed.
     """
     own, _, plan = name.partition(":")
     if own == "ours":

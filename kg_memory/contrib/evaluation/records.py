@@ -83,12 +83,11 @@ ABSTAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """How the answers to the questions of one category are scored.
+    """How to score the answers to the questions of one category; `by` names the method.
 
-    With `by` ``"model"``, a judge model is asked twice whether the answer is right, with the instructions `strict` and
-    `lenient`. With ``"rubric"``, the judge model scores each requirement in the question's rubric 0, 0.5 or 1; the
-    lenient score is the mean of these, and the strict score the share of requirements with 1. `ordered` adds a score
-    for their order. With ``"rules"``, code compares words, without a model.
+    - ``"model"``: a judge model says whether the answer is right, once instructed by `strict`, once by `lenient`.
+    - ``"rubric"``: a judge model scores each requirement of a rubric and, if `ordered`, their order.
+    - ``"rules"``: code compares words, without a model.
     """
 
     by: Literal["model", "rubric", "rules"] = "model"
@@ -99,12 +98,11 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A public benchmark: how to load it, and how answers to its questions are judged.
+    """A public benchmark: how to load it, and how to judge answers to its questions.
 
-    `load` is called with a file or folder (``None`` for generated data) and a variant (``None`` for the first of
-    `variants`). It returns conversations that can be iterated several times, and raises `InputError` for another kind
-    of file. `source` says where to download the data. `criteria` says how answers are judged, by category; the key
-    ``""`` is the default. Categories in `left_out` are only asked if ``--categories`` names them.
+    - ``load(path, variant)``: returns the conversations; None means generated data, and the first of `variants`.
+    - `source`: where to download the data. `criteria`: how to judge, by category; the key ``""`` is the default.
+    - `left_out`: categories that are only asked if ``--categories`` names them.
     """
 
     name: str
@@ -123,10 +121,9 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models and the folder for one of the memory systems that an evaluation compares; all get the same models.
+    """The models and the folder for one memory system under evaluation; all systems get the same models.
 
-    `model` is ``None`` if the run names no chat model. Its calls are counted by a callback, so use this object, or one
-    made by its methods `bind` and `with_structured_output`. `folder` belongs to this system and is kept between runs.
+    `model`: None without a chat model; use this object itself, as its calls are counted. `folder`: kept between runs.
     """
 
     model: BaseChatModel | None
@@ -137,8 +134,8 @@ class Tools:
 class System(Protocol):
     """Interface of a memory system to evaluate. Several threads may call `context` at the same time.
 
-    For the cost preview, a system may also have a method ``estimate(conversation, max_tokens)``. It returns the
-    expected `Usage` (calls and tokens) of ingesting the conversation, and the expected number of tokens in a context.
+    Optional: ``estimate(conversation, max_tokens)`` returns the expected `Usage` (calls and tokens) of `ingest`, and
+    the expected tokens of a context.
     """
 
     name: str

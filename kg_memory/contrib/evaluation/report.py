@@ -97,10 +97,10 @@ def kendall(order: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Figures:
-    """The results of one system in an evaluation.
+    """The results of one system in an evaluation: its answers, their scores, and the costs.
 
-    `rows` are its answers, as rows of the results file. `verdicts` are the scores of these answers by one judge.
-    `ingest` and `judging` are the calls and tokens for ingesting the conversations and for judging.
+    `verdicts`: the scores by one judge (a model). `ingest`, `judging`: calls and tokens for storing the conversations
+    and for judging the answers.
     """
 
     system: str
@@ -144,10 +144,10 @@ class Figures:
 
 
 def figures(results: Results, systems: Iterable[str], judge: str | None, wanted: set[str]) -> list[Figures]:
-    """Return the result rows, scores and costs of each system in *systems* that has results.
+    """Return the answers, scores and costs of each system in *systems* that has results.
 
-    *wanted* are the keys of the questions to include. *judge* is the model whose scores are used; without it, only the
-    results of retrieval are used.
+    *judge*: the model that scored the answers; None: only results of retrieval. *wanted*: the keys of the questions to
+    include, such as ``"locomo-1/17"``.
     """
     found = []
     for system in systems:
@@ -165,10 +165,9 @@ def figures(results: Results, systems: Iterable[str], judge: str | None, wanted:
 
 
 def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figures], notes: Sequence[str]) -> str:
-    """Return the report of an evaluation as Markdown: accuracy, retrieval, usage, and what the judge was asked.
+    """Return the report of an evaluation as Markdown: the accuracy, retrieval and usage of each system.
 
-    *found* are the results of the systems. *run* has the options of the run's last start. *notes* are lines about
-    questions without an answer.
+    *run*: the options of the evaluation. *found*: the systems' results. *notes*: lines about unanswered questions.
     """
     parts = [f"# {dataset.title}: {', '.join(figure.system for figure in found)}", _conditions(dataset, run)]
     parts += [f"**{note}**" for note in notes]

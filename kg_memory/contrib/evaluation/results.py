@@ -37,10 +37,10 @@ def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
 
 
 class Results:
-    """The rows of the results file in *folder*; new rows are appended. Only one process may open the file at a time.
+    """The results file of an evaluation in *folder*, one JSON row for each step; new rows are appended.
 
-    Kinds of rows: ``run`` (the options of each start), ``ingest``, ``retrieval``, ``answer``, ``verdict`` (scores of an
-    answer), and ``spent`` (the cost of a failed step). Raises `InputError` if another process has the file open.
+    A row has a `kind`, such as ``answer`` or ``verdict`` (score of an answer). Raises `InputError` if another process
+    has the file open.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -75,10 +75,9 @@ class Results:
         self._file.seek(0, os.SEEK_END)
 
     def start(self, options: Mapping[str, Any]) -> None:
-        """Append a row of the kind ``run`` to the results file: an evaluation with *options* starts or continues.
+        """Append a row with the *options* of an evaluation that starts or continues.
 
-        Raises `InputError` if the file has results of an evaluation with other options, such as another data set or
-        model.
+        Raises `InputError` if the file has results with other options, such as another data set or model.
         """
         for row in self.rows:
             if row["kind"] != "run":
@@ -108,17 +107,15 @@ class Results:
     def latest(self, kind: str, system: str, judge: str | None = None) -> Mapping[str, Row]:
         """Return the latest row of *kind* for each question: ``{"locomo-1/17": {...}}``.
 
-        *kind* is ``retrieval``, ``answer`` or ``verdict``. Verdicts are those of the model *judge*, without those that
-        could not be parsed.
+        *kind*: ``retrieval``, ``answer`` or ``verdict`` (score of an answer). *judge*: the model that scored, for
+        verdicts.
         """
         return self._latest[kind, system, judge]
 
     def _note(self, row: Row) -> None:
-        """Add *row*, one line of the results file, to the rows in memory.
+        """Add *row*, one line of the results file, to the rows in memory; `latest` then returns it for its question.
 
-        A row about a question is then the one that `latest` returns. It replaces an earlier row of the same kind (such
-        as ``answer``), system, judge and question. For a ``verdict`` with a score of None, because the judge model's
-        answer could not be parsed, the earlier row is removed instead.
+        A ``verdict`` row (score of an answer) without a score removes the earlier row of its question instead.
         """
         self.rows.append(row)
         if "question" in row:

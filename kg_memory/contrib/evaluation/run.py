@@ -63,10 +63,10 @@ class Evaluation:
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, say: Say) -> Outcome:
-        """Ask all questions that have no result yet; *say* is called with lines of text about the progress.
+        """Ask all questions that have no result yet; return how many steps failed, and why the run stopped early.
 
-        A failed step is left for the next run. The run stops when the budget is spent, a setting is wrong, or
-        `FAILURES` steps fail in a row. Exceptions other than `KGMemoryError` are raised.
+        *say* is called with lines about the progress. The run stops when the budget is spent or `FAILURES` steps fail
+        in a row.
         """
         try:
             for system in self.systems:
@@ -152,16 +152,16 @@ class Evaluation:
             self._in_a_row = 0
 
     def _retrieve(self, trial: Trial) -> tuple[dict[str, Any], str]:
-        """Let the system find a context for the question of *trial*; return (fields of a result row, context text).
+        """Let the system search for the question of *trial*; return (fields of a result row, context text).
 
-        If the question's evidence are names of threads, the ids of found episodes are replaced by the names of their
-        threads.
+        The fields are the search time, the tokens and so on: ``{"system": "ours", "search_seconds": 0.12, ...}``.
         """
         system, conversation, question, key = trial
         began = time.perf_counter()
         with self._measure(self.options.model) as costs, _as_model_error(system.name):
             found = system.context(question, conversation, self.options.max_tokens)
         threads = {episode.source_id: episode.thread for episode in conversation.episodes}
+        # The evidence can be names of threads instead of messages.
         by_thread = bool(question.evidence) and not question.evidence.intersection(threads)
         sources = [threads.get(source) or source if by_thread else source for source in found.sources]
         fields = {
@@ -300,9 +300,8 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: convert exceptions raised by *name*, an evaluated memory system, to `ModelError`.
+    """Context manager: convert exceptions of the evaluated system *name* to `ModelError`, which fails only one step.
 
-    A `ModelError` fails only the current step, such as ingesting one conversation, and not the whole evaluation.
     `KGMemoryError` and `AssertionError` are raised unchanged.
     """
     try:

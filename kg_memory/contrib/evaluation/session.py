@@ -206,9 +206,9 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Usage | None, list[int]]:
-    """Return the estimated cost of ingesting all *conversations*, and the expected tokens in a context of each.
+    """Return the estimated cost of reading *conversations*, and how many tokens a prompt about each is likely to have.
 
-    If *system* has no method `estimate`, the cost is ``None``, and each number of tokens is *max_tokens*.
+    If *system* has no method `estimate`, the cost is None, and each number of tokens is *max_tokens*.
     """
     ask = getattr(system, "estimate", None)
     if ask is None:

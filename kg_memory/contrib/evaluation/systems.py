@@ -49,10 +49,9 @@ class KGMemory:
         self._memory = memory
 
     def ingest(self, conversation: Conversation) -> None:
-        """Save the episodes of *conversation* that are missing, extract their facts, and retry those that failed.
+        """Store the missing messages of *conversation*, and extract the facts of all messages that are not read yet.
 
-        Raises `ModelError` if facts could not be extracted from more than `MAX_UNREAD` (a share) of the episodes. With
-        fewer failures, only a warning is logged; a search still finds the words of these episodes.
+        Raises `ModelError` if more than the share `MAX_UNREAD` of the messages fail; fewer failures are only logged.
         """
         memory, namespace = self._memory, self._namespace(conversation)
         stats = memory.stats(namespace=namespace)
@@ -103,10 +102,9 @@ class KGMemory:
 
 
 def open_ours(tools: Tools, plan: str | None = None) -> System:
-    """Open kg-memory as a system that extracts facts by *plan*, such as ``economy``.
+    """Open kg-memory as a system to evaluate, which extracts facts by *plan* (how thoroughly), such as ``economy``.
 
-    ``None`` means the plan ``standard``, or ``offline`` if there is no model. Raises `InputError` for an unknown plan,
-    or for a plan that needs a model if there is none.
+    None means ``standard``, or ``offline`` without a model. Raises `InputError` for an unknown plan or a missing model.
     """
     if plan is not None and plan not in PLANS:
         raise InputError(f"unknown plan {plan!r} of the system ours: use one of {', '.join(PLANS)}")
@@ -193,10 +191,10 @@ def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
 
 
 def mean_scores(first: Scores, second: Scores) -> Scores:
-    """Return a scoring function whose scores are the means of the scores of *first* and *second*.
+    """Return a function that scores messages by the mean of two scoring functions.
 
-    All three are functions from a question to a score for each episode (message). The scores of *first* and *second*
-    are first scaled to the same mean and deviation.
+    A scoring function takes a question and returns one score per message. Both are first scaled to the same mean and
+    deviation.
     """
 
     def scores(question: str) -> list[float]:
@@ -238,10 +236,9 @@ def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> 
 
 
 class Baseline:
-    """A system without a memory, for comparison: a context has the episodes (messages) that fit the question best.
+    """A system without a memory, for comparison: its context has the messages that best match the question.
 
-    *index* makes a scoring function from the episodes of a conversation; the latest one is cached. If *index* is
-    ``None``, every context has all episodes.
+    *index* makes a scoring function from the messages of a conversation; if None, the context has all messages.
     """
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:

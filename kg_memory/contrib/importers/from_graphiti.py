@@ -49,11 +49,11 @@ _SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records to import of a Graphiti graph, from a database or a file.
+    """Return a function that yields the records of a Graphiti graph to import.
 
-    The function's argument counts the records that it leaves out, by reason. *source* is the path of a Neo4j dump, or
-    the URL of Graphiti's FalkorDB, with "#" and the name of the graph at the end unless the name is `GRAPH`. *group* is
-    the ``group_id`` to import; None means the only one. Errors: `InputError`, `DatabaseError`.
+    The function's argument, a `Counter`, counts skipped records by reason. *source*: the path of a Neo4j dump, or the
+    URL of Graphiti's FalkorDB, with "#name" unless the graph is named `GRAPH`. *group*: the ``group_id``; None means
+    the only one. Errors: `InputError`, `DatabaseError`.
     """
     url, _, name = str(source).partition("#")
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))

@@ -40,10 +40,10 @@ HINT = "pass a file exported by Letta"
 
 
 def read_letta(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records to import of one agent, from a Letta agent file.
+    """Return a function that yields the records to import of one agent in a Letta agent file.
 
-    The function's argument counts the records that it leaves out, by reason. *group* is the agent's name; None means
-    the only agent. Errors: `InputError` for an invalid file, an unknown *group*, or several agents without a *group*.
+    Its argument is a `Counter` of skipped records by reason. *group* is the agent's name; None means the only agent.
+    Errors: `InputError`.
     """
     document = _load(path)
     agents = dict(_agents(path, document))
@@ -67,9 +67,9 @@ def _load(path: Path) -> Row:
 
 
 def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (name, agent) for each agent in *document*, a parsed Letta file. Equal names are made unique.
+    """Yield (name, agent) for each agent in *document*, a parsed Letta file; equal names become "bot (agent-1)".
 
-    A file in the old form has one agent. Errors: `InputError` if there are no agents.
+    Errors: `InputError` if there are none.
     """
     if "agents" not in document and ("core_memory" in document or "messages" in document):
         document = {"agents": [document]}
@@ -82,10 +82,10 @@ def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, object) for each JSON object in the lists that *record* has under the keys *names*.
+    """Yield (place, object) for each JSON object in the lists under the keys *names* of *record*.
 
-    *place* names *record* in error messages; the yielded places name the objects: "agent.af, messages 3". Errors:
-    `InputError` for a value that is not a list of objects.
+    A place is a name for error messages: "agent.af, messages 3". Errors: `InputError` for a value that is not a list of
+    objects.
     """
     for name in names:
         rows = record.get(name) or []
@@ -100,7 +100,7 @@ def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
 def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter[str]) -> Iterator[Record]:
     """Yield the records to import of one agent: its memory blocks, messages, archival passages and attached files.
 
-    *name* is the agent's name, and *agent* its JSON object. Things that cannot be imported are counted in *left_out*.
+    *name* is the agent's name, *agent* its JSON object. *left_out* counts skipped things by reason.
     """
     for place, block in _blocks(str(path), document, agent):
         yield from _block(place, name, block, left_out)
@@ -116,9 +116,9 @@ def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter
 
 
 def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (place, block) for the memory blocks of *agent*: its own, and the shared ones whose ids it lists.
+    """Yield (place, block) for each memory block of *agent*, including the shared blocks whose ids it lists.
 
-    *document* is the parsed file, and *path* the start of each place, which names the block in error messages.
+    *document* is the parsed file. A place is a name for error messages: "agent.af, blocks 2".
     """
     yield from _rows(path, agent, "core_memory", "memory_blocks")
     ids = agent.get("block_ids") or []
@@ -139,10 +139,9 @@ def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterato
 
 
 def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the records to import for *message*, if a user or an assistant wrote it; otherwise count it in *left_out*.
+    """Yield a record for each text of *message*, if a user or an assistant wrote it; otherwise count it in *left_out*.
 
-    *place* names the message in error messages; *name* is the agent's name. An assistant's message can have several
-    texts, and so several records.
+    *place* names the message in error messages; *name* is the agent's name.
     """
     role = message.get("role")
     at = read_time(place, message, "created_at")
@@ -176,7 +175,7 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return the text of a user message, which may be wrapped in JSON; None for an event, such as a heartbeat."""
+    """Return the text of a user message, which may be inside JSON; None for an event, such as a heartbeat."""
     try:
         packed = json.loads(text)
     except (ValueError, RecursionError):
@@ -190,8 +189,8 @@ def _unpack(text: str) -> str | None:
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
     """Yield the texts that an assistant message shows to the user: the texts in its calls of the tool send_message.
 
-    Its own text is one of them if it has no tool calls, or if the agent is of the type `SPEAKING`. *place* names the
-    message in error messages.
+    Its own text is yielded first if it calls no tool, or if the agent's type is `SPEAKING`. *place* is for error
+    messages.
     """
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
@@ -230,10 +229,9 @@ def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[
 
 
 def _record(place: str, name: str, content: str, **fields: Any) -> Record:
-    """Return a record to import.
+    """Return a record to import, whose id is a hash of its content: a second import gives the same id.
 
-    Its id is a hash of content, agent and other fields, so a second import gives the same id. *place* names the record
-    in error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
+    *place* is for error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
     """
     own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
     id_ = hashlib.sha256(own.encode()).hexdigest()[:24]

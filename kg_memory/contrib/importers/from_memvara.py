@@ -33,11 +33,10 @@ _VAGUE = ("week", "season")
 
 
 def read_memvara(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records to import of one owner, from the memvara store *path*.
+    """Return a function that yields the records of one owner from the memvara store at *path*.
 
-    The function's argument counts the records that it leaves out, by reason. *group* is the owner, as "tenant/user";
-    None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a
-    *group*.
+    The function's argument, a `Counter`, gets the numbers of records left out, by reason. *group* is the owner,
+    "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, or an unknown or missing *group*.
     """
     with _open(path) as store:
         owners = {_owner(row) for row in store.execute(_OWNERS)}
@@ -45,9 +44,9 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the episodes and claims (facts) of *owner* in *path*, the SQLite store of memvara, as records to import.
+    """Yield the messages and claims (facts) of *owner*, "tenant/user", from the memvara store at *path*.
 
-    *owner* is "tenant/user". Claims that memvara no longer believes are not yielded, but counted in *left_out*.
+    Claims that memvara has invalidated are left out, and counted in *left_out*.
     """
     with _open(path) as store:
         try:
@@ -108,10 +107,9 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Convert *row*, a database row of a memvara claim (fact), to a record: a fact or, for a negated claim, a message.
+    """Convert the database row of a memvara claim to a record: a fact, or a message if the claim is negated.
 
-    The record has the time of the claim's first episode or, without one, the time when the claim was recorded. *place*
-    names the row in error messages.
+    *place* names the row in error messages: "memvara.db, claim 7".
     """
     at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
@@ -137,13 +135,13 @@ def _claim(place: str, row: Row) -> Record:
 
 
 def _begin(place: str, row: Row) -> str | None:
-    """Return when a claim became true: "2024-05", or "about 2024-05-06" if only the week is known; None if unknown.
+    """Return when a claim became true: "2024-05", or "about 2024-05-06" if only the week is known; else None.
 
-    *row* is the database row of the claim, and *place* names it in error messages. A start that equals the time of the
-    statement counts as unknown, since memvara stores that time if it knows no start.
+    *row* is the database row of the claim; *place* names it in error messages.
     """
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")
+    # memvara stores the time of the statement if it knows no start.
     if start is None or (precision is None and row["valid_from"] in (row["recorded_at"], row["said"])):
         return None
     text = start.isoformat()[: _EXACT.get(str(precision))]

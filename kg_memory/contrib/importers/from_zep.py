@@ -37,11 +37,10 @@ HINT = "pass records as Zep's API returns them"
 
 @dataclass(frozen=True, slots=True)
 class RecordSource:
-    """A source of records with Zep's fields: a file, or the graph of another library, converted to these fields.
+    """A source of records in Zep's format: a file, or the converted graph of another library.
 
-    `source` is stored with each imported message or fact, such as "zep". `records` is a function that yields (place in
-    the file, record) for all records. Each record belongs to an owner: a user, a graph or a group, whichever the source
-    has. `noun` is the word for it in error messages, such as "graph".
+    `source`: stored with each record, such as "zep". `records`: yields ``(place in the file, record)``. `noun`: the
+    word for an owner of records in errors, such as "graph".
     """
 
     source: str
@@ -65,9 +64,8 @@ class _Index:
 def read_zep(path: Path, group: str | None = None) -> Reading:
     """Return a function that yields the records to import of one Zep graph, from the JSON file *path*.
 
-    The function's argument counts the records that it leaves out, by reason. *group* is the uuid of a user or a graph;
-    None means the only one. Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a
-    *group*.
+    Its argument counts the skipped records by reason. *group*: the uuid of the user or graph; None: the only one.
+    Errors: `InputError`.
     """
 
     def records() -> Iterator[tuple[str, Row]]:
@@ -79,9 +77,8 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 def read_source(graph: RecordSource, group: str | None) -> Reading:
     """Return a function that yields the records to import from *graph* that belong to the owner *group*.
 
-    The function's argument counts the records that it leaves out, by reason. *group* is the id of a user, a graph or a
-    group; None means the only one. Errors: `InputError` for an invalid record, an unknown *group*, or several owners
-    without a *group*.
+    Its argument counts the skipped records by reason. *group*: the id of a user or graph; None: the only one. Errors:
+    `InputError`.
     """
     owners: set[str] = set()
     names, said = DiskDictionary(), DiskDictionary()
@@ -97,9 +94,9 @@ def read_source(graph: RecordSource, group: str | None) -> Reading:
 
 
 def _records(graph: RecordSource, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the records to import for one owner: edges as facts, and episodes as messages.
+    """Yield the records to import for one user or graph: edges as facts, and episodes as messages.
 
-    *index* has the owner, and the names of nodes. Records that cannot be imported are counted in *left_out*, by reason.
+    *index*: that owner, and the names of nodes. *left_out*: counts the skipped records by reason.
     """
     episodes = DiskDictionary()
     for place, record in graph.records():
@@ -154,10 +151,9 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Convert *record*, a Zep edge, to a fact and, if the edge has ended, a second fact that states the end.
+    """Yield the fact of a Zep edge and, if the edge has ended, a second fact that states the end.
 
-    The first fact has the time of the edge's earliest episode or, without one, of the edge's creation. The second has
-    the time when Zep noticed the end. *place* names the edge in error messages; *index* has the names of its nodes.
+    *place*: where the edge stands in the file, for errors. *record*: the edge. *index*: the names of its nodes.
     """
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))

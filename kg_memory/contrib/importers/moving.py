@@ -24,10 +24,10 @@ LIST_NAMES = ("results", "items", "memories", "history", "data")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record to import: a message, or a fact as a row for `facts.add_many`.
+    """One record to import: a message, or a fact as a dict for `facts.add_many`.
 
-    `place` names the record in error messages: "export.json, record 3". `replaces` is set for a message that has
-    changed in the export: it is a filter that matches the message's earlier versions in the memory.
+    `place`: its position for error messages, such as "export.json, record 3". `replaces`: a filter for the stored
+    earlier versions of a changed message.
     """
 
     place: str
@@ -151,12 +151,10 @@ _SPACE = re.compile(r"\s*")
 
 
 def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int, str, Row]]:
-    """Yield (record number, list name, record) for each record in the JSON file *path*; numbers start at 1.
+    """Yield (record number, list name, record) for each record in the JSON file *path*: ``(1, "edges", {...})``.
 
-    The file may be a list of records, one record on each line (JSON Lines), or pages of an API. A page is an object
-    with lists under some of the keys *names*, such as "edges"; the items of these lists are the records. For a record
-    outside such a list, the list name is "". Errors: `InputError` for invalid JSON, and for a record that is not an
-    object.
+    The file may be a list, one record per line (JSON Lines), or API pages such as ``{"edges": [...]}``. *names* are the
+    keys of such lists; other records have the list name "". Errors: `InputError` for an invalid file.
     """
     number = 0
     try:
@@ -256,11 +254,9 @@ class _Text:
 
 
 def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (list name, value) for each record in the JSON file *text*.
+    """Yield (list name, record) for each record in the JSON file *text*: ``("edges", {...})``.
 
-    The file has a list of records, a record on each line, or pages of an API such as ``{"edges": [...]}``. *names* are
-    the keys of a page whose lists contain records, such as "edges". The list name is this key, or "" outside of such a
-    list.
+    *names* are the keys whose lists contain records, such as "edges". The list name of other records is "".
     """
     while first := text.peek():
         if first == "[":
@@ -285,10 +281,9 @@ def _items(text: _Text) -> Iterator[Any]:
 
 
 def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Parse the JSON object that comes next in *text*, and yield (list name, record) for each record in it.
+    """Yield (list name, record) for each record in the next JSON object of *text*: ``("edges", {...})``.
 
-    *names* are the keys whose lists contain records. An object without such a key is itself a record, with the list
-    name "". An object whose lists are all empty yields nothing.
+    *names* are the keys whose lists contain records. An object without them is itself a record, with the list name "".
     """
     text.take("{")
     fields: Row = {}

@@ -50,12 +50,11 @@ def import_records(
     read: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:
-    """Import the records of one owner from an export of another memory; return the numbers of facts and messages.
+    """Import the records of one owner from another memory product's export; return how many were imported.
 
-    *origin* is the name of an importer, such as "mem0". *source* is a file or a URL. *group* is the owner, such as a
-    user id; None means the only one. With *read* false, messages are stored, but no facts are extracted from them.
-    *progress* is called with (number of stored records, number of all records). Errors: `InputError` for an invalid
-    record, before anything is stored.
+    *origin* is an importer, such as "mem0". *source* is a file or a URL. *group* is the owner, such as a user id; None
+    means the only one. With *read* false, no facts are extracted from messages. *progress* is called with (stored
+    records, all records). Errors: `InputError` for an invalid record, before anything is stored.
     """
     origins = plugin_names("importers")
     if origin not in origins:
@@ -117,10 +116,10 @@ def _to_state(engine: Engine, record: Record) -> State:
 
 
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
-    """Store the records in *window*, either all facts or all messages; return the result for each record.
+    """Store *window*, a batch of records that are all facts or all messages; return one result for each.
 
-    With *read*, a model extracts facts from the messages. Errors: `InputError` for a record that cannot be stored; the
-    records before it stay stored.
+    With *read*, a model extracts facts from the messages. Errors: `InputError` for an invalid record; the records
+    before it stay stored.
     """
     tally = Tally()
     taken: list[Record] = []
@@ -148,10 +147,10 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
 def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
-    """Replace the facts from earlier versions of a changed message by the facts from its new version.
+    """Replace the facts from earlier versions of a message by the facts from its new version, *record*.
 
-    *record* is the new version, and *result* the result of storing it. If the new version states no fact to replace an
-    earlier one, the earlier fact is kept and counted in *left_out*.
+    *result* is the result of storing *record*. If the new version states no fact, the earlier facts are kept, and
+    counted in *left_out*.
     """
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:

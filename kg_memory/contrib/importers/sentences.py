@@ -49,10 +49,10 @@ _NEEDLESS = frozenset({"hash", "score", "old_memory"})
 
 
 def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels (fields for filters) of a Mem0 memory: its *ids* except user_id, its *metadata*, and *about*.
+    """Return the labels (fields for filters) of a Mem0 memory: *ids* without "user_id", *metadata* and *about*.
 
-    *about* are other known fields of the memory, such as its role. Metadata that cannot be stored as labels is stored
-    as JSON under the label `REST`. Errors: `InputError` if *metadata* is not a dict of JSON values.
+    *about*: other fields, such as ``{"role": "user"}``. Metadata that cannot be labels is stored as JSON under the
+    label `REST`. Errors: `InputError` if *metadata* is not a dict of JSON values.
     """
     if not isinstance(metadata, Mapping | None):
         raise InputError(f"metadata must be a dict, got {type(metadata).__name__}")
@@ -88,11 +88,11 @@ def _to_json(rest: Mapping[str, Any]) -> str:
 
 
 def read_mem0(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records to import of one owner, from a Mem0 export.
+    """Return a function that yields the memories of one user or agent in a Mem0 export, as records to import.
 
-    The function's argument counts the records that it leaves out, by reason. The file *path* has the result of
-    ``Memory.get_all``, or rows of ``Memory.history``. *group* is the id of a user or agent; None means the only one.
-    Errors: `InputError` for an invalid file, an unknown *group*, or several owners without a *group*.
+    The function is called with a `Counter`, to count memories that it leaves out. *path*: the file with the result of
+    ``Memory.get_all`` or ``Memory.history``. *group*: the id of the user or agent; None if there is only one. Errors:
+    `InputError` for an invalid file, or an unknown or missing *group*.
     """
     owners: set[str] = set()
     deleted = DiskDictionary()
@@ -153,9 +153,10 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
 
 
 def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
-    """Return the labels of a Mem0 memory; metadata that is too long or too much for labels is counted in *left_out*.
+    """Return the labels (fields for filters) of a Mem0 memory.
 
-    *named* are the memory's ids and other known fields, *metadata* all other fields, and *key* is the memory's own id.
+    *named*: its ids and other known fields. *metadata*: all other fields. *key*: its own id. *left_out*: counts
+    metadata that is too long or too much for labels.
     """
     ids = {name: value for name, value in named.items() if name in IDS}
     about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})
@@ -228,11 +229,10 @@ def _owner_of(record: Row) -> str:
 
 
 def read_langmem(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records to import from one namespace of an exported LangGraph store (LangMem).
+    """Return a function that yields the items of one namespace in an exported LangGraph store, as records to import.
 
-    The file *path* has items in the form of ``Item.dict()``. *group* is the namespace, its parts joined by "/"; None
-    means the only one. An item without a text under "content" is imported as JSON. Errors: `InputError` for an invalid
-    file, an unknown *group*, or several namespaces without a *group*.
+    *path*: the file with the items in the form of ``Item.dict()``. *group*: the namespace, its parts joined by "/";
+    None if there is only one. Errors: `InputError` for an invalid file, or an unknown or missing *group*.
     """
     namespaces = {_langmem_namespace(record) for _, _, record in read_json_records(path, LIST_NAMES)}
     return partial(_langmem_records, path, choose_owner(namespaces, group, "namespace"))

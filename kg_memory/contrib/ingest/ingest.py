@@ -56,10 +56,10 @@ def _add_parts(
     *,
     strict: bool,
 ) -> list[str]:
-    """Save episodes in several namespaces and extract their facts; return an error message for each rejected episode.
+    """Save messages and extract their facts; return an error message for each rejected message.
 
-    *parts* are pairs (namespace, episodes). *meter* counts the episodes and shows the progress. With *strict*, the
-    first error is raised instead.
+    *parts* are pairs (namespace, messages). *meter* counts messages and shows the progress. With *strict*, the first
+    error is raised.
     """
     try:
         return [
@@ -120,9 +120,9 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
 
 
 def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Yield (namespace, episodes): one pair or, with --namespace-per-conversation, one pair for each conversation.
+    """Yield (namespace, messages): one pair or, with --namespace-per-conversation, one pair for each conversation.
 
-    Episodes belong to the same conversation if the names of their threads are equal up to the first slash.
+    A conversation is named by its thread up to the first slash: "chat7/monday" gives the namespace "ann/chat7".
     """
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
@@ -133,10 +133,10 @@ def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[t
 
 
 def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
-    """Print the result of ``kg-memory ingest``: counts of episodes and facts, the cost, error messages, and advice.
+    """Print the result of ``kg-memory ingest``: counts of messages and facts, the cost, error messages, and advice.
 
-    *before* counts the episodes that an earlier run had only saved, and *meter* those of this run. *problems* are error
-    messages, and *review* is the command with which the user can review facts.
+    *before* counts messages of an earlier run that were finished now, *meter* those of this run. *problems* are error
+    messages. *review* is the shell command for reviewing facts.
     """
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:

@@ -28,10 +28,7 @@ _ROLES = {"human": "user", "ai": "assistant"}
 
 
 class Records(BaseModel):
-    """The model's answer to the prompt `EXTRACT_THREAD`: a list with the one record extracted from a conversation.
-
-    `ThreadExtractor` replaces this class by one in which the record is of the user's schema (a pydantic model).
-    """
+    """The model's answer to the prompt `EXTRACT_THREAD`: a list with the one record found in a conversation."""
 
     records: list[dict[str, Any]] = Field(max_length=1)
 
@@ -39,9 +36,8 @@ class Records(BaseModel):
 class Changes(BaseModel):
     """The model's answer to the prompt `MANAGE_MEMORIES`: the memories to add, change and remove.
 
-    `removed` has the numbers of memories to remove. `MemoryManager` replaces this class by one that also has the fields
-    ``new_Memory`` and ``changed_Memory``, lists of memories, and the same for each other schema (pydantic model) of
-    memories.
+    `removed` has the numbers of memories to remove. `MemoryManager` adds lists for each type of memory, such as
+    ``new_Memory`` and ``changed_Memory``.
     """
 
     removed: list[int] = Field(max_length=MOST)
@@ -56,7 +52,10 @@ class Queries(BaseModel):
 
 
 class Lesson(BaseModel):
-    """A rule that an agent should follow, with the reason, the trajectory that taught it, and the rule it replaces."""
+    """A rule for an agent, such as "Confirm the date before booking", learned from a run (trajectory).
+
+    `trajectory` is the number of the run. `replaces` is the id of the older rule that it replaces, or None.
+    """
 
     lesson: str = Field(description="the rule, as an order", max_length=400)
     reason: str = Field(description="what went wrong, in one short sentence", max_length=500)
@@ -65,13 +64,13 @@ class Lesson(BaseModel):
 
 
 class Lessons(BaseModel):
-    """The model's answer to the prompt `REVIEW`: rules learned from an agent's past runs, most important first."""
+    """The model's answer to the prompt `REVIEW`: rules learned from an agent's runs, the most important first."""
 
     lessons: list[Lesson] = Field(max_length=5)
 
 
 class RewrittenPrompt(BaseModel):
-    """The model's answer with a rewritten prompt."""
+    """The model's answer to the prompt `REWRITE`: a list with one text, the rewritten prompt."""
 
     prompts: Annotated[list[str], BeforeValidator(to_list)] = Field(
         description="one text, the whole new prompt", max_length=1
@@ -108,7 +107,7 @@ class AnnotatedTrajectory(NamedTuple):
 
 
 class FlowRunnable(Runnable[Any, Output]):
-    """A LangChain runnable whose subclasses implement one method, `_run`, for both `invoke` and `ainvoke`."""
+    """Base class of LangChain runnables: a subclass implements `_run`, which `invoke` and `ainvoke` call."""
 
     @abstractmethod
     def _run(self, given: Any, config: Config) -> Flow[Output]:
@@ -150,18 +149,18 @@ def ask_chat(model: ChatModel, prompt: PromptTemplate[Answer], /, **fields: Any)
 
 
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:
-    """Convert *messages* to JSON objects for a prompt: ``{"role": "user", "content": "Hello"}``.
+    """Convert *messages* to JSON objects for a prompt: ``[{"role": "user", "content": "Hello"}, ...]``.
 
-    They also have the speaker's name and tool calls, if any. Errors: `InputError` for values that are not messages.
+    Names of speakers and tool calls are included. Errors: `InputError` for values that are not messages.
     """
     return [_write(message) for message in messages_of(messages)]
 
 
 def write_trajectories(trajectories: Any) -> list[Record]:
-    """Convert *trajectories* to JSON objects for a prompt, numbered from 1: ``{"trajectory": 1, "messages": [...]}``.
+    """Convert an agent's runs to JSON objects for a prompt: ``[{"trajectory": 1, "messages": [...]}, ...]``.
 
-    A trajectory is an `AnnotatedTrajectory`, a pair (messages, feedback), or a list of messages. A text is a single
-    trajectory. Errors: `InputError` for a value of another form.
+    A run is an `AnnotatedTrajectory`, a pair (messages, feedback) or a list of messages. A text is a single run.
+    Errors: `InputError` for other values.
     """
     if isinstance(trajectories, str):
         return [{"trajectory": 1, "text": trajectories}] if trajectories.strip() else []
@@ -176,7 +175,7 @@ def write_trajectories(trajectories: Any) -> list[Record]:
 
 
 def _split(trajectory: Any) -> tuple[Any, Any]:
-    """Return (messages, feedback) of *trajectory*; feedback is None if it consists of messages only."""
+    """Split an agent's run into (messages, feedback); feedback is None if the run has only messages."""
     if isinstance(trajectory, tuple | list) and len(trajectory) == 2 and _is_list(trajectory[0]):
         return trajectory[0], trajectory[1]
     return trajectory, None

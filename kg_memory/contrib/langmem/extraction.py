@@ -48,13 +48,13 @@ class SummarizeThread(BaseModel):
 
 
 class RemoveDoc(BaseModel):
-    """The content of an `ExtractedMemory` that is to be removed; json_doc_id is its id."""
+    """The content of an `ExtractedMemory` that should be removed; `json_doc_id` is its id."""
 
     json_doc_id: str
 
 
 class ExtractedMemory(NamedTuple):
-    """A memory that a `MemoryManager` returns: its id, and its content as an instance of a schema (a pydantic model).
+    """A memory returned by a `MemoryManager`: its id, and its content as a pydantic object.
 
     The content is a `RemoveDoc` if the memory should be removed.
     """
@@ -72,12 +72,10 @@ class Existing(NamedTuple):
 
 
 class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
-    """A runnable that reads a conversation, compares it with existing memories, and returns the updated memories.
+    """A runnable that reads a conversation and existing memories, and returns updated and new memories.
 
-    The input is a dict with ``messages``, and optionally ``existing`` memories and ``max_steps``, how often the model
-    may revise the result (default 1). The output has the existing memories in order, with a `RemoveDoc` for each
-    removed one, and then the new memories. Nothing is stored. *schemas* are the pydantic models of memories, and
-    *instructions* tell the model which memories the application wants. Errors: `SettingsError` for an invalid argument.
+    The input is ``{"messages": [...], "existing": [...]}``; nothing is stored. *schemas* are the pydantic models of
+    memories; *instructions* tell the model which memories you want.
     """
 
     def __init__(
@@ -99,7 +97,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
-        """Return the existing memories, changed where needed, then the new ones. *given* is the runnable's input."""
+        """Return the existing memories, updated or marked as removed, then the new ones. *given* is the input."""
         del config
         existing = list(self.read_existing(given.get("existing") if isinstance(given, Mapping) else None))
         external = {memory.id for memory in existing}
@@ -113,10 +111,9 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return revised
 
     def revise(self, given: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Let the model update the *existing* memories; return these with new ones, and the ids of memories to remove.
+        """Let the model add, change and remove memories; return all memories, and the ids of the memories to remove.
 
-        *given* is the runnable's input. If the model revises the result several times, memories that it has removed are
-        not shown to it again.
+        *given* is the runnable's input, and *existing* are the memories in it.
         """
         messages = write_messages(require_messages(given))
         memories, removed = list(existing), set[str]()
@@ -140,10 +137,10 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         return await self.ainvoke({"messages": messages, "existing": existing})
 
     def read_existing(self, existing: Any) -> Iterable[Existing]:
-        """Convert *existing*, memories in the forms that LangMem accepts, to `Existing` objects, and yield them.
+        """Convert *existing*, a list of memories, to `Existing` objects.
 
-        A memory is a text, a pair (id, content), or a triple (id, kind, content), where kind is the name of a schema.
-        Errors: `InputError` for values of another form.
+        A memory is a text, a pair (id, content), or a triple (id, schema name, content). Errors: `InputError` for other
+        values.
         """
         if isinstance(existing, str | Mapping):
             raise InputError(f"existing must be a list of memories, got {type(existing).__name__}")
@@ -166,8 +163,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     def _form(self, *, exists: bool) -> PromptTemplate[Changes] | None:
         """Return the prompt that asks the model for changes to memories, or None if no change is permitted.
 
-        The answer has a list for each permitted kind of change. If there are no memories yet (*exists* is False), a
-        memory may be added even if inserts are disabled.
+        Memories can always be added while there are none (*exists* is False).
         """
         lists: Record = {}
         for name, schema in self.schemas.items():
@@ -182,9 +178,9 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Apply the model's *changes* to the list *memories*, and add the ids of removed memories to *removed*.
+    """Apply the model's *changes* to the list *memories*, and return whether there were any.
 
-    Returns whether there were any changes. Changes to memories that do not exist are skipped.
+    Ids of removed memories are added to *removed*. Changes to unknown memories are skipped.
     """
     places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
     made = False
@@ -207,9 +203,9 @@ create_memory_manager = MemoryManager
 
 
 class ThreadExtractor(FlowRunnable[BaseModel]):
-    """A runnable that extracts one instance of *schema* from a conversation; by default, its title and summary.
+    """A runnable that fills a pydantic model, *schema*, from a conversation; by default, with its title and summary.
 
-    *schema* is a pydantic model. The input is ``{"messages": [...]}``. Errors: `SettingsError` for an invalid argument.
+    The input is ``{"messages": [...]}``. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(self, model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = "") -> None:
@@ -219,7 +215,7 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
         self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
-        """Return the instance of the schema that the model extracts from the messages in *given*.
+        """Return the instance of the schema that the model extracts from ``given["messages"]``.
 
         Errors: `InputError` without messages.
         """
@@ -279,7 +275,7 @@ def _validate_schemas(schemas: Any) -> list[Schema]:
 
 
 def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
-    """Create the pydantic model *name* for an answer; *lists* maps the names of its fields to pairs (type, default)."""
+    """Create the pydantic model *name* with the fields *lists*: ``{"records": (list[Note], ...)}``."""
     made: type[Any] = create_model(name, **lists)
     return made
 

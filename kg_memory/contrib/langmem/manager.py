@@ -35,9 +35,9 @@ T = TypeVar("T", bound=Item)
 
 
 class MemoryPhase(TypedDict, total=False):
-    """Options of an additional pass, in which the model of a `MemoryStoreManager` revises the updated memories.
+    """Options of an extra pass, in which the model revises the memories that a `MemoryStoreManager` has updated.
 
-    They are instructions to the model, whether it sees the messages again, and whether it may add or delete memories.
+    `include_messages`: show the conversation again. `enable_inserts`, `enable_deletes`: allow new and deleted memories.
     """
 
     instructions: str
@@ -47,13 +47,12 @@ class MemoryPhase(TypedDict, total=False):
 
 
 class MemoryStoreManager(FlowRunnable[list[Record]]):
-    """A runnable that reads a conversation, updates the memories in a store, and returns the stored items.
+    """A runnable that updates the memories in a store from a conversation, and returns the stored items.
 
-    The input is ``{"messages": [...]}``, optionally with ``max_steps``; see `MemoryManager`. *store* is a `GraphMemory`
-    or a LangGraph store; None means the store of the running graph. The model sees the *query_limit* memories that best
-    match the last messages, or queries that *query_model* writes. If there is no memory yet, *default*, or the result
-    of *default_factory* for the config, is stored first. *phases* are additional passes over the result. Errors:
-    `SettingsError` for an invalid argument.
+    The input is ``{"messages": [...]}``, as for `MemoryManager`. *store*: a `GraphMemory` or LangGraph store; None
+    means the store of the running graph. The model sees the *query_limit* memories that best match the last messages,
+    or queries that *query_model* writes. *default*, or the result of *default_factory* for the config, is stored if
+    there is no memory yet. *phases*: extra passes. Errors: `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -102,7 +101,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return store_here(self._store)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
-        """Update the memories in the store from a conversation, and return the stored items.
+        """Update the stored memories from the conversation in *given*, and return the stored items.
 
         *given* is the runnable's input. If the memory is paused, nothing is stored.
         """
@@ -121,9 +120,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return await self.ainvoke({"messages": messages})
 
     def _manage(self, given: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Let the model update memories in all passes; return the resulting memories, and the ids of those to delete.
+        """Let the model revise memories; return the revised memories, and the ids of memories to delete.
 
-        *given* is the runnable's input. *before* are the stored items that are related to its conversation.
+        *given*: the runnable's input. *before*: the stored items related to its messages. Nothing is stored.
         """
         memories, removed = yield from self.memory_manager.revise(given, [_read(item) for item in before])
         for manager, phase in self._phases:
@@ -154,7 +153,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return SearchItem(namespace, DEFAULT, value, time, time)
 
     def _to_default(self, default: Any) -> BaseModel:
-        """Convert *default* to an instance of the first schema that it fits. Errors: `SettingsError` if none fits."""
+        """Return *default* as an instance of the first schema that accepts it, or raise `SettingsError`."""
         if isinstance(default, BaseModel):
             return default
         values = {"content": default} if isinstance(default, str) else default
@@ -168,9 +167,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     # Access to the memories in the namespace
 
     def _get(self, key: str, *, refresh_ttl: bool | None = None, config: Config = None) -> Flow[Item | None]:
-        """Return the item with the given *key*, with its content as an instance of its schema; None if there is none.
+        """Return the item *key*, with its content as an instance of its schema; None if there is none.
 
-        For the key `DEFAULT`, the default memory is returned if nothing is stored.
+        The key `DEFAULT` gives the default memory if nothing is stored.
         """
         namespace = self.namespace(config)
         item: Item | None = yield from call(self.store, "get", namespace, key, refresh_ttl=refresh_ttl)
@@ -190,8 +189,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
     ) -> Flow[list[SearchItem]]:
         """Return the items that match *query*, best first, or all items if *query* is None.
 
-        Their contents are instances of their schemas. Without any item, the default memory is returned, if there is
-        one.
+        Their contents are instances of their schemas. If nothing is stored, the default memory is returned.
         """
         namespace = self.namespace(config)
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset, "refresh_ttl": refresh_ttl}
@@ -284,10 +282,9 @@ def _score(item: SearchItem) -> float:
 
 
 def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
-    """Return a `MemoryManager` for an additional pass, in which the model revises the memories after an update.
+    """Return the `MemoryManager` for an extra pass with the options *phase*: ``{"instructions": "Merge duplicates."}``.
 
-    *phase* has the options of the pass, such as ``{"instructions": "Merge duplicates."}``; see `MemoryPhase`. *schemas*
-    are the pydantic models of memories. Errors: `SettingsError` for an unknown option.
+    *schemas*: the pydantic models of memories. Errors: `SettingsError` for an unknown option in *phase*.
     """
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"a phase may have {', '.join(MemoryPhase.__annotations__)}, got {min(unknown)!r}")
@@ -301,7 +298,7 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
 
 
 def _read(item: Item) -> Existing:
-    """Convert *item*, a store item, to an existing memory; an item that the tool manage_memory stored has no kind."""
+    """Convert a store *item* to a memory for the model; its kind is "" if the item names no schema."""
     value = item.value
     if value.keys() == {"kind", "content"}:
         return Existing(item.key, str(value["kind"]), value["content"])
@@ -318,9 +315,9 @@ def _store_changes(
     after: Sequence[Existing],
     removed: Collection[str],
 ) -> Flow[list[Record]]:
-    """Store new and changed memories, delete the memories with ids in *removed*, and return the stored items.
+    """Store new and changed memories, delete the memories *removed* (ids), and return the stored items.
 
-    *before* are the items as read from the store. *after* are the memories that should be in the store.
+    *before*: the items as read from the store. *after*: the memories that the store should have.
     """
     items = {item.key: item for item in before}
     for item in before:

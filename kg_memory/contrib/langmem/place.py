@@ -18,10 +18,10 @@ Store = BaseStore | GraphMemory
 
 
 class Namespace:
-    """A namespace of a store, whose labels may contain variables; each call replaces these by values.
+    """A store namespace with variables: a call turns ``("memories", "{user_id}")`` into ``("memories", "ann")``.
 
-    ``("memories", "{user_id}")`` becomes ``("memories", "ann")`` with the config ``{"configurable": {"user_id":
-    "ann"}}``, or with user_id in the runtime context. Errors: `SettingsError` for an invalid template.
+    The call takes a config, ``{"configurable": {"user_id": "ann"}}``, or uses the runtime context. Errors:
+    `SettingsError` for an invalid template.
     """
 
     def __init__(self, template: Labels | str | Namespace) -> None:
@@ -45,9 +45,9 @@ class Namespace:
 
 
 def validate_store(store: object) -> BaseStore | None:
-    """Return *store* as a LangGraph store; a `GraphMemory` or `KGStore` is wrapped in an `EpisodeStore`.
+    """Return *store* as a LangGraph store: a `GraphMemory` or `KGStore` in an `EpisodeStore`; None stays None.
 
-    None is returned unchanged. Errors: `SettingsError` for another type.
+    Errors: `SettingsError` for another type.
     """
     if isinstance(store, GraphMemory):
         return EpisodeStore(store)
@@ -59,7 +59,7 @@ def validate_store(store: object) -> BaseStore | None:
 
 
 def find_store(store: BaseStore | None) -> BaseStore | None:
-    """Return *store* or, if it is None, the store of the running graph; None if there is no such store."""
+    """Return *store* or, if it is None, the store of the running LangGraph graph; None if there is no store."""
     if store is not None:
         return store
     try:
@@ -69,7 +69,7 @@ def find_store(store: BaseStore | None) -> BaseStore | None:
 
 
 def store_here(store: BaseStore | None) -> BaseStore:
-    """Return *store* or, if it is None, the store of the running graph. Errors: `SettingsError` without a store."""
+    """Return *store* or, if it is None, the running LangGraph graph's store; raise `SettingsError` if there is none."""
     found = find_store(store)
     if found is None:
         raise SettingsError("there is no store: pass store=memory, or call this in a graph compiled with a store")

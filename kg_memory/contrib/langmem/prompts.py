@@ -65,13 +65,14 @@ class Prompt(TypedDict, total=False):
 
 
 class PromptOptimizer(FlowRunnable[str]):
-    """A runnable in which *model* reviews runs of an agent; it returns the agent's prompt, improved by the lessons.
+    """A runnable that lets *model* review past runs of an agent, and returns the agent's prompt, improved.
 
     The input is ``{"trajectories": [...], "prompt": ...}``; a trajectory is the messages of a run, with feedback.
-    *kind* "gradient" repeats reviews until the lessons are stable, then rewrites the prompt. "metaprompt" alternates
-    reviews and rewrites. "prompt_memory" has one review and one rewrite. *config* sets the number of reviews:
-    ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3). With a *memory*, the lessons are stored
-    there; see `render_rules`. Errors: `SettingsError` for an invalid argument.
+
+    - *kind*: "gradient" reviews until the lessons are stable, then rewrites the prompt; "metaprompt" rewrites after
+      each review; "prompt_memory" reviews and rewrites once.
+    - *config*: the number of reviews, ``min_reflection_steps`` (default 1) and ``max_reflection_steps`` (3).
+    - *memory*: stores the lessons, see `render_rules`.
     """
 
     def __init__(
@@ -99,10 +100,9 @@ class PromptOptimizer(FlowRunnable[str]):
         self._model, self._kind = open_model(model), kind
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
-        """Return the text of an agent's prompt, rewritten by the model to prevent mistakes as in past runs.
+        """Return an agent's prompt, rewritten by the model to prevent the mistakes of past runs.
 
-        *given* is ``{"trajectories": [...], "prompt": ...}``. Trajectories are past runs of the agent: messages, with
-        feedback. Without trajectories, the prompt's text is unchanged.
+        *given*: ``{"trajectories": [...], "prompt": ...}``; a trajectory is the messages of a run.
         """
         trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
         if not trajectories:
@@ -119,9 +119,9 @@ class PromptOptimizer(FlowRunnable[str]):
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _learn(self, prompt: Prompt, review: Record) -> Flow[tuple[list[Lesson], str]]:
-        """Let the model learn lessons from *review*; return the lessons, and the text of *prompt* rewritten with them.
+        """Let the model learn lessons from past runs; return the lessons, and *prompt* rewritten with them.
 
-        *review* has the runs to review ("trajectories"), and the rules that the agent already follows ("known").
+        *review*: the runs ("trajectories"), and the rules that the agent already follows ("known").
         """
         wishes = prompt.get("update_instructions") or ""
         text, learned = prompt["prompt"], list[Lesson]()
@@ -144,10 +144,9 @@ class PromptOptimizer(FlowRunnable[str]):
         return learned, text
 
     def _rewrite(self, text: str, lessons: Sequence[Lesson], wishes: str) -> Flow[str]:
-        """Let the model rewrite the prompt *text* to include *lessons*, and return the new text.
+        """Return the prompt *text*, rewritten by the model to include *lessons*; its {variables} stay.
 
-        *wishes* are the user's instructions for updates. All {variables} of *text* must stay. If the model leaves one
-        out, *text* is returned with the lessons appended as a list.
+        *wishes*: the user's instructions for updates.
         """
         if not lessons:
             return text
@@ -167,10 +166,9 @@ create_prompt_optimizer = PromptOptimizer
 
 
 class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
-    """A runnable that improves those prompts of an agent that led to bad results, and returns all its prompts.
+    """A runnable that rewrites the prompts that caused an agent's mistakes, and returns all prompts of the agent.
 
-    The input is ``{"trajectories": [...], "prompts": [...]}``; a trajectory is the messages of a run, with feedback.
-    For the options, see `PromptOptimizer`. Errors: `SettingsError` for an invalid argument.
+    The input is ``{"trajectories": [...], "prompts": [...]}``. For *options*, see `PromptOptimizer`.
     """
 
     def __init__(self, model: BaseChatModel | str, /, **options: Any) -> None:
@@ -178,11 +176,9 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         self._model = open_model(model)
 
     def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
-        """Return all prompts in *given*, in order; the model rewrites those that led to mistakes in past runs.
+        """Return all prompts of an agent; the model rewrites the prompts that caused mistakes in past runs.
 
-        *given* is ``{"trajectories": [...], "prompts": [...]}``. Trajectories are past runs of the agent: messages,
-        with feedback. The model reads them first, and chooses the prompts to rewrite. Errors: `InputError` if two
-        prompts have the same name.
+        *given*: ``{"trajectories": [...], "prompts": [...]}``; a trajectory is the messages of a run.
         """
         trajectories = _field(given, "trajectories")
         prompts = [_read_prompt(prompt) for prompt in _field(given, "prompts")]
@@ -204,10 +200,7 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         return await self.ainvoke({"trajectories": trajectories, "prompts": prompts})
 
     def _choose(self, prompts: Sequence[Prompt], trajectories: Sequence[Record]) -> Flow[set[str]]:
-        """Return the names of those *prompts* that the model wants to improve after reading *trajectories*.
-
-        A single prompt is always chosen, unless it has "when_to_update".
-        """
+        """Return the names of the *prompts* that the model wants to rewrite after reading *trajectories* (runs)."""
         if not trajectories or not prompts:
             return set()
         if len(prompts) == 1 and not prompts[0].get("when_to_update"):
@@ -231,10 +224,7 @@ def _field(input_: Any, name: str) -> Any:
 
 
 def _read_prompt(prompt: Any) -> Prompt:
-    """Convert *prompt* to a `Prompt`; it is a text, or a dict with "name" and "prompt".
-
-    Errors: `InputError` for another value.
-    """
+    """Convert a text, or a dict with "name" and "prompt", to a `Prompt`; raise `InputError` for another value."""
     if isinstance(prompt, str):
         return Prompt(name=AGENT, prompt=prompt)
     if isinstance(prompt, Mapping) and all(isinstance(prompt.get(name), str) for name in ("name", "prompt")):
@@ -265,9 +255,9 @@ def _escape(text: str, variables: set[str]) -> str:
 
 
 class Rules:
-    """The rules that agents follow, learned from their runs and stored as facts ("agent FOLLOWS rule") in a memory.
+    """Stores and reads an agent's rules: instructions learned from past runs, such as "Answer briefly".
 
-    A rule is an instruction, such as "Answer in one sentence."
+    Each rule is stored in *memory* as the fact "agent FOLLOWS rule".
     """
 
     def __init__(self, memory: GraphMemory, namespace: Labels | str) -> None:
@@ -276,11 +266,7 @@ class Rules:
 
     @staticmethod
     def text_of(fact: Fact) -> str:
-        """Return the text of the rule that is stored as *fact*.
-
-        A rule is an instruction that an agent learned. The sentence of its fact is "agent follows the rule: Answer
-        briefly."; the result is then "Answer briefly."
-        """
+        """Return the text of a rule (learned instruction), such as "Answer briefly.", from the fact that stores it."""
         _, separator, rule = fact.sentence.partition(_SAYS)
         return rule if separator else fact.objects[0]
 
@@ -292,12 +278,9 @@ class Rules:
         as_of: datetime | str | None = None,
         believed_at: datetime | str | None = None,
     ) -> Flow[list[Fact]]:
-        """Return the rules that *agent* follows now, or followed at a past time, oldest first.
+        """Return the rules (learned instructions, stored as facts) of *agent*, oldest first; see `text_of`.
 
-        A rule is an instruction that the agent learned from its runs. It is stored as a fact; `text_of` returns its
-        text. *as_of* selects the rules that were valid at that time, *believed_at* those that the memory considered
-        valid at that time; None means now. *config* has values for placeholders in the namespace. Rules that wait for a
-        person's review are left out.
+        *as_of*: rules valid at that time. *believed_at*: rules as the memory knew them at that time. None: now.
         """
         where = {"predicate": FOLLOWS, "name": agent}
         times = {"as_of": "now" if as_of is None else as_of, "believed_at": believed_at}
@@ -313,10 +296,9 @@ class Rules:
         followed: Sequence[Fact],
         config: Mapping[str, Any] | None,
     ) -> Flow[None]:
-        """Store each of *lessons* as a rule of *agent*; its source is the trajectory (run) that the lesson is from.
+        """Store each of *lessons* as a rule (instruction) of *agent*, with the run that it is from as its source.
 
-        *followed* are the agent's existing rules, as facts. A rule that a lesson replaces is ended. Nothing is stored
-        if the namespace is paused.
+        *followed*: the agent's existing rules; a rule that a lesson replaces is ended.
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
         for lesson in lessons:
@@ -334,11 +316,7 @@ class Rules:
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
 
     def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
-        """Return *lesson* as a JSON object to store, together with the trajectory (run) that it is from.
-
-        A long rule is shortened in the field "rule", which becomes the name of an entity; "sentence" has the whole
-        rule.
-        """
+        """Return the JSON object that stores *lesson*: the agent, the rule, the reason, and the run that it is from."""
         text = lesson.lesson
         shown = [record for record in trajectories if record["trajectory"] == lesson.trajectory]
         return {
@@ -364,10 +342,10 @@ def _render_rules(
     as_of: datetime | str | None = None,
     believed_at: datetime | str | None = None,
 ) -> Flow[str]:
-    """Return the rules that *agent* follows, as text for a prompt: one line for each, oldest first; "" without rules.
+    """Return the rules (learned instructions) of *agent* as a list for a prompt: "- Answer briefly."; "" if none.
 
-    *agent* is the name of a `Prompt`, or "agent". *as_of* selects the rules that were valid at that time. *believed_at*
-    selects what the memory assumed at that time. Errors: `InputError` for an invalid argument.
+    *agent*: the name of a `Prompt`. *as_of*: rules valid at that time. *believed_at*: rules as the memory knew them at
+    that time. None: now.
     """
     rules = yield from Rules(memory, namespace).current(agent, as_of=as_of, believed_at=believed_at)
     return "\n".join(f"- {Rules.text_of(rule)}" for rule in rules)

@@ -39,10 +39,9 @@ REMOTE = (
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A conversation that the reflector will process at the time `due`, in seconds of the monotonic clock.
+    """A scheduled call of the reflector, the runnable that extracts memories from a conversation.
 
-    The reflector is a runnable that extracts memories. `payload` is its input, such as ``{"messages": [...]}``.
-    `store`, `config` and `context` are from the graph run that submitted it.
+    `payload`: its input, such as ``{"messages": [...]}``. `due`: the time of the call, in seconds of `time.monotonic`.
     """
 
     payload: Any
@@ -58,12 +57,10 @@ class _Task:
 
 
 class ReflectionExecutor:
-    """Runs *reflector*, such as `create_memory_store_manager(...)`, in a background thread once a conversation pauses.
+    """Runs *reflector*, a runnable that extracts memories, in a background thread once a conversation pauses.
 
-    A reflector is a runnable that extracts memories from its input, the payload, and puts them into a store. If a
-    thread (conversation) submits a new payload while an earlier one waits, the new one gets the messages of both. The
-    future of the earlier one is cancelled. *store* is a `GraphMemory` or a LangGraph store; None means the store of the
-    reflector or of the submitting graph. When the process exits, waiting payloads are processed without further delay.
+    *reflector*: such as `create_memory_store_manager(...)`. *store*: a `GraphMemory` or a LangGraph store; None: that
+    of the running graph or the reflector. Waiting input is processed at the latest when the process exits.
     """
 
     def __init__(
@@ -97,12 +94,11 @@ class ReflectionExecutor:
         after_seconds: float = 0,
         thread_id: str | UUID | None = None,
     ) -> Future[Any]:
-        """Schedule a run of the reflector on *payload* after a delay, and return a future of its result.
+        """Run the reflector on *payload* after a delay, and return a future of its result.
 
-        *payload* is the reflector's input, such as ``{"messages": [...]}``. If the same thread (conversation) submits
-        another payload within the delay, that one is processed instead, with the messages of both. *config* and
-        *thread_id* default to those of the running graph. Errors: `InputError`, `SettingsError`; `DatabaseUnavailable`
-        after `shutdown`.
+        *payload*: the input, such as ``{"messages": [...]}``. It replaces input of the same thread (conversation) that
+        still waits, and gets its messages. *config*, *thread_id*: by default those of the running graph. Errors:
+        `DatabaseUnavailable` after `shutdown`; `InputError`, `SettingsError`.
         """
         seconds = validate_seconds("after_seconds", after_seconds)
         configurable, context = _here(config)
@@ -133,10 +129,9 @@ class ReflectionExecutor:
         offset: int = 0,
         namespace: Labels | str | None = None,
     ) -> Flow[list[Record]]:
-        """Return the memories in *namespace* that match *query*, as dicts; all memories if *query* is None.
+        """Return the stored memories that match *query*, as dicts; all memories if *query* is None.
 
-        *namespace* None means the namespace of this executor or, if it has none, that of its reflector, the runnable
-        that extracts memories.
+        *namespace*: None means that of this executor.
         """
         where = self._namespace if namespace is None else Namespace(namespace)
         if where is None:
@@ -148,17 +143,11 @@ class ReflectionExecutor:
     search, asearch = both(_search)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Process all waiting payloads now; return False if this takes longer than *timeout* seconds.
-
-        If *timeout* is None, there is no limit.
-        """
+        """Process all waiting payloads now; return False if this takes over *timeout* seconds (None: no limit)."""
         return self._worker.flush(timeout)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as LangMem has it
-        """Refuse new payloads from now on.
-
-        With *wait*, waiting payloads are processed first. With *cancel_futures*, they are cancelled.
-        """
+        """Stop accepting payloads; process the waiting ones first (*wait*), or cancel them (*cancel_futures*)."""
         self._worker.closed = True
         with self._worker.changed:
             for task in self._worker.jobs.values() if cancel_futures else ():
@@ -173,19 +162,11 @@ class ReflectionExecutor:
         self.shutdown()
 
     def _find_store(self) -> BaseStore | None:
-        """Return the store for the memories: that passed to this executor or, if none was, that of the running graph.
-
-        If there is none either, the result is the store of the reflector (the runnable that extracts memories), or
-        None.
-        """
+        """Return the store for memories: that of this executor, else of the running graph, else of the reflector."""
         return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:
-        """Call the reflector, the runnable that extracts memories, with ``task.payload``, and set the task's future.
-
-        The payload is the reflector's input, such as ``{"messages": [...]}``. The reflector gets the store, config and
-        context of *task*. If it fails, the exception is logged and set in the future.
-        """
+        """Call the reflector (the runnable that extracts memories) with ``task.payload``; set ``task.future``."""
 
         @entrypoint(store=task.store)
         def reflect(payload: Any) -> Any:
@@ -203,10 +184,7 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return (the "configurable" values of *config*, the runtime context); by default those of the running graph.
-
-    Internal values, such as those of checkpoints, are left out.
-    """
+    """Return ("configurable" values, context) of the running graph or, with *config*, (its values, None)."""
     context = None
     if config is None:
         try:
@@ -228,10 +206,7 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of *former* before its own, unless it already starts with these.
-
-    Both are inputs of a reflector, such as ``{"messages": [...]}``.
-    """
+    """Return *payload* with the messages of *former* before its own; both are such as ``{"messages": [...]}``."""
     old, new = _messages(former), _messages(payload)
     if not old or new is None or new[: len(old)] == old:
         return payload

@@ -80,14 +80,14 @@ class SummarizationResult:
 
 
 class SummarizationNode(FlowRunnable[Record]):
-    """A LangGraph node that replaces the older messages of a conversation by a summary, to stay within a token limit.
+    """A LangGraph node that replaces the older messages of a conversation by a summary.
 
-    A summary is written once the messages that no summary covers reach *max_tokens_before_summary* (default:
-    *max_tokens*). Summary and remaining messages then fit into *max_tokens*, of which *max_summary_tokens* are reserved
-    for the summary. A leading system message and the last message always stay. The node reads the messages under
-    *input_messages_key* in the state, and stores the result under *output_messages_key*; both may be the same. The
-    running summary is stored in the state under ``context["running_summary"]``. To limit the summary itself, pass
-    ``model.bind(max_tokens=256)``. Errors: `InputError` for limits that leave no room.
+    - *max_tokens*: the limit for the summary and the remaining messages.
+    - *max_tokens_before_summary*: summarise when this many tokens are not summarised yet (default: *max_tokens*).
+    - *max_summary_tokens*: reserved for the summary; to limit its length, pass ``model.bind(max_tokens=256)``.
+    - *input_messages_key* and *output_messages_key*: where the state has the messages, and where it gets the result.
+
+    The first message, if from the system, and the last message stay. The summary is in ``context["running_summary"]``.
     """
 
     def __init__(
@@ -154,9 +154,9 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many of *messages*, counted from the first, to summarise: 0 below the token limit, and never all.
+        """Return how many messages to summarise, from the first on; 0 below the token limit, and never all.
 
-        *system* is the leading system message, whose tokens count, too.
+        *system*: the leading system message, if any; its tokens count too.
         """
         total, room = self._count(messages), self._room - self._count(system)
         if total < self._before:
@@ -215,7 +215,7 @@ def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
 
 
 def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
-    """Return how many of *messages*, counted from the first, the summary *running* covers.
+    """Return how many of *messages*, from the first on, the summary *running* covers.
 
     Errors: `InputError` for messages without ids.
     """

@@ -64,10 +64,10 @@ class Content(NamedTuple):
 
 
 def encode(value: Mapping[str, Any]) -> Content:
-    """Convert *value*, the value of a store item, to the content to store: a text, or JSON.
+    """Convert the value of a store item to the text or JSON to save, with the name of its schema.
 
-    ``{"content": "..."}`` becomes its text. ``{"kind": "Memory", "content": {...}}`` has a schema, here "Memory". Any
-    other value becomes JSON.
+    ``{"content": "Hi"}`` is saved as the text "Hi". ``{"kind": "Memory", "content": {...}}`` has the schema "Memory".
+    Any other value is saved as JSON.
     """
     text = to_stored_json(dict(value))
     schema = value.get("kind")
@@ -93,12 +93,12 @@ def decode(episode: Episode) -> Record:
 
 
 def schema_of(episode: Episode) -> str:
-    """Return the name of the schema (pydantic model) of the store item that is stored in *episode*, or ""."""
+    """Return the schema name of the store item that is saved in *episode* (a stored text), or ""."""
     return str(episode.labels.get("schema", ""))
 
 
 def key_of_episode(episode: Episode) -> str | None:
-    """Return the key of the store item that is stored in *episode*; None if *episode* does not store an item."""
+    """Return the key of the store item that is saved in *episode* (a stored text); None if it has no item."""
     source = episode.source or ""
     return source.removeprefix(SOURCE) if source.startswith(SOURCE) else None
 
@@ -109,7 +109,7 @@ def id_of_fact(key: str) -> str | None:
 
 
 def to_item(namespace: Labels, key: str, versions: Sequence[Episode], score: float | None = None) -> SearchItem:
-    """Return the store item with the given *key*; *versions* are the episodes that store it, latest first."""
+    """Build the store item *key* from *versions*, the stored texts of its values, latest first."""
     stamps = (versions[-1].created_at, versions[0].created_at)
     return SearchItem(namespace, key, decode(versions[0]), *stamps, score)
 
@@ -125,21 +125,20 @@ def fact_item(namespace: Labels, fact: Fact) -> SearchItem:
 
 
 def without_score(item: SearchItem) -> Item:
-    """Convert *item*, a search result, to an `Item`, which `BaseStore.get` returns."""
+    """Convert a search result to a plain `Item`, as `BaseStore.get` returns it."""
     return Item(
         value=item.value, key=item.key, namespace=item.namespace, created_at=item.created_at, updated_at=item.updated_at
     )
 
 
 class EpisodeStore(BaseStore):
-    """A LangGraph store that stores each item in a `GraphMemory` as an episode (text), from which facts are extracted.
+    """A LangGraph store that saves each item in a `GraphMemory` as a text, from which facts are extracted.
 
-    Items in ``("memories", "ann")`` are in the namespace "memories.ann". Putting an existing key adds a version. Facts
-    of earlier versions that the new one does not state are ended or retracted, and stay as history. Deleting a key
-    deletes all versions, and the facts that only they state. A search with a query also finds facts, with keys
-    "fact:ID". Putting such a key replaces the fact by the new text, and deleting it deletes the fact. *user* is the
-    speaker of the texts (default "user"). With *as_of* or *believed_at* (datetime or ISO 8601 text), the store is a
-    read-only view of the past.
+    The namespace ``("memories", "ann")`` becomes "memories.ann". Putting an existing key adds a version, and ends the
+    facts that only earlier versions state. Deleting a key deletes all its versions, and the facts that only they state.
+    A search with a query also finds facts, with keys such as "fact:123", which can be replaced and deleted like items.
+    *user* is the speaker of the texts (default "user"). *as_of* or *believed_at* (datetime or ISO 8601 text) makes the
+    store a read-only view of the past.
     """
 
     def __init__(
@@ -157,10 +156,7 @@ class EpisodeStore(BaseStore):
         self._believed_at = None if believed_at is None else parse_time(believed_at)
 
     def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
-        """Run the store operations *ops* in order, and return their results in the same order.
-
-        Errors: `InputError`, and those of `GraphMemory`.
-        """
+        """Run store operations, such as `GetOp` and `PutOp`, and return their results in the same order."""
         results: list[Result] = []
         for op in list(ops):
             results.append((yield from self._run(op)))  # noqa: PERF401 - a comprehension cannot yield
@@ -187,7 +183,7 @@ class EpisodeStore(BaseStore):
     # Reading
 
     def _get(self, op: GetOp) -> Flow[Result]:
-        """Return the item or fact with the key in *op*, or None if there is none."""
+        """Return the item, or the fact, with the key in *op*; None if it does not exist."""
         namespace, labels = graph_namespace(op.namespace), tuple(op.namespace)
         fact_id = id_of_fact(op.key)
         if fact_id is not None:
@@ -220,10 +216,10 @@ class EpisodeStore(BaseStore):
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
-        """Return the items and facts in *namespace* that match *query*, each with its score.
+        """Search *namespace* for *query*, and return the items and facts found, with their scores.
 
-        The result is [] if the memory has no answer. *end* is the number of results that the caller needs: offset +
-        limit. The memory is searched for more, because the caller also filters the results.
+        *end* is the number of results that the caller needs; there may be more. The result is [] if the memory has no
+        answer.
         """
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * end, FURTHEST)
@@ -245,8 +241,7 @@ class EpisodeStore(BaseStore):
     def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
         """Return the items in *namespace* whose values pass the function *matches*, latest first.
 
-        *end* is the number of items that the caller needs: offset + limit. Items are read page by page until there are
-        enough. So the result may have more than *end* items, and has fewer only if no more match.
+        At least *end* items are returned, if so many match.
         """
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
@@ -262,7 +257,7 @@ class EpisodeStore(BaseStore):
             skip += PAGE
 
     def _versions(self, namespace: str, keys: Sequence[str]) -> Flow[dict[str, list[Episode]]]:
-        """Return the stored versions of each known key in *keys*, latest first: ``{"key": [Episode, ...]}``."""
+        """Return the stored versions of each known key, latest first: ``{"key": [Episode, ...]}``."""
         versions: dict[str, list[Episode]] = {}
         if keys:
             where = {"source": [SOURCE + key for key in keys]}
@@ -272,7 +267,7 @@ class EpisodeStore(BaseStore):
         return versions
 
     def _is_seen(self, episode: Episode) -> bool:
-        """Return whether *episode* existed at the store's past time: sent by `as_of`, and stored by `believed_at`."""
+        """Return whether *episode* existed at the past time that this store shows (`as_of`, `believed_at`)."""
         return (self._as_of is None or episode.at <= self._as_of) and (
             self._believed_at is None or episode.created_at <= self._believed_at
         )
@@ -280,9 +275,9 @@ class EpisodeStore(BaseStore):
     # Writing
 
     def _put(self, op: PutOp) -> Flow[None]:
-        """Store the value in *op* as a new version of the item with its key; if the value is None, delete the item.
+        """Store the value in *op* as a new version of an item, or delete the item if the value is None.
 
-        A key such as "fact:ID" replaces or deletes the fact. Errors: `InputError` if the store is a view of the past.
+        A key such as "fact:123" replaces or deletes that fact. Errors: `InputError` if the store is a view of the past.
         """
         if self._as_of is not None or self._believed_at is not None:
             raise InputError("a store with as_of or believed_at is read-only: use an EpisodeStore without them")
@@ -300,7 +295,7 @@ class EpisodeStore(BaseStore):
             yield from self._add_version(namespace, op.key, encode(op.value))
 
     def _replace_fact(self, namespace: str, id_: str, content: Content) -> Flow[None]:
-        """Store *content* as a new item, and replace the fact with the id *id_* by the facts that the item states."""
+        """Store *content* as a new item, whose facts replace the fact with the id *id_*."""
         fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
         if fact is None:
             raise NotFound(f"fact {id_!r} not found in namespace {namespace!r}")
@@ -309,9 +304,9 @@ class EpisodeStore(BaseStore):
         yield from self._end([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
 
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
-        """Store *content* as the latest version of the item *key*, and end the facts that only earlier versions state.
+        """Store *content* as the latest version of the item *key*; end the facts that only earlier versions state.
 
-        If the latest version already has this content, nothing is stored.
+        Unchanged content is not stored again.
         """
         last = next(iter((yield from self._versions(namespace, [key])).get(key, ())), None)
         is_same = last is not None and last.source_id is not None and _content(last) == content
@@ -338,7 +333,7 @@ class EpisodeStore(BaseStore):
                     raise
 
     def _end_former(self, namespace: str, key: str) -> Flow[None]:
-        """End the facts that are stated by earlier versions of the item *key*, but not by the latest version."""
+        """End the facts that earlier versions of the item *key* state, but its latest version does not."""
         latest, *former = (yield from self._versions(namespace, [key])).get(key, [None])
         if former and latest is not None and latest.status is EpisodeStatus.DONE:
             among = {"where": {"source": SOURCE + key}, "namespace": namespace, "limit": MOST}
@@ -346,9 +341,9 @@ class EpisodeStore(BaseStore):
             yield from self._end(facts, latest, namespace)
 
     def _end(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End those current *facts* that *latest*, the episode of an item's latest version, does not state.
+        """End each current fact in *facts* that *latest*, the newest version of an item, does not state.
 
-        A fact is replaced if *latest* states facts about the same subject. Otherwise it is retracted.
+        A fact is replaced if *latest* states a fact about the same subject. Otherwise it is retracted.
         """
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
         new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)
@@ -385,7 +380,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
-    """Return whether search results may include an item: it has *versions*, and the latest is not withheld."""
+    """Return whether an item may be shown: it has *versions*, and the latest is not a likely prompt injection."""
     return bool(versions) and not versions[0].withheld  # type: ignore[index]
 
 

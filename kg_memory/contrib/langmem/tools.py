@@ -83,7 +83,7 @@ def create_manage_memory_tool(
         action: str = default,
         id: str | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[str]:
-        """Create, update or delete a memory in the namespace *labels* of *kept*, a store; return what was done."""
+        """Create, update or delete a memory in the store *kept*; return a text such as "created memory 7f3a"."""
         _check(action, id)
         if action == "create":
             if content is None:
@@ -142,7 +142,7 @@ def create_search_memory_tool(
         offset: int = 0,
         filter: Record | None = None,  # noqa: A002 - as LangMem calls it
     ) -> Flow[Any]:
-        """Return the items in the store *kept* that match *query*, as JSON text; *labels* are the namespace."""
+        """Search the store *kept* for *query* in the namespace *labels*; return the items found as JSON text."""
         if validate_count("offset", offset, 0) + validate_count("limit", limit) > MOST:
             raise InputError(f"limit + offset must be at most {MOST}; search with other words")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
@@ -161,9 +161,10 @@ def _tool(
     place: tuple[BaseStore | None, Namespace],
     response_format: Literal["content", "content_and_artifact"],
 ) -> BaseTool:
-    """Return a LangChain tool, sync and async, that calls *flow* with a store, a namespace and the tool's arguments.
+    """Build a LangChain tool that calls *flow* with a store, a namespace and the tool's arguments.
 
-    *place* is (store or None, namespace). Errors that the model can correct become results of the tool.
+    *place* is (store, namespace); a store of None is that of the running graph. An `InputError` becomes the tool's
+    answer.
     """
     store, where = place
 
@@ -195,22 +196,19 @@ def _check(action: str, id_: str | None) -> None:
 
 
 def _new_key(content: Any) -> str:
-    """Return a key for a new memory: random or, in a running graph, a hash of the graph's task and *content*.
-
-    So a task that is repeated after a failure uses the same key again.
-    """
+    """Return a key for a new memory: a hash of *content* and the running graph's task, else a random id."""
     try:
         task = get_runtime().execution_info.task_id  # type: ignore[union-attr]
     except (KeyError, RuntimeError, AttributeError):
         return str(uuid4())
+    # A task that is repeated after a failure uses the same key again.
     return str(uuid5(NAMESPACE_URL, json.dumps([task, content], sort_keys=True, default=str)))
 
 
 def _updated(value: Any, content: Any) -> Record:
-    """Return the new stored value of a memory, with *content* in place of the content of *value*, its old value.
+    """Return the new stored value of a memory: its old *value*, with the content replaced by *content*.
 
-    ``{"kind": "Memory", "content": {...}}``, the value of a memory with a schema, keeps its kind; a text is then stored
-    as ``{"content": text}`` within it. Any other value becomes ``{"content": content}``.
+    ``{"kind": "Memory", "content": {...}}`` keeps its kind; any other value becomes ``{"content": content}``.
     """
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         inner = {"content": content} if isinstance(content, str) else content

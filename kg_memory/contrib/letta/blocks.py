@@ -49,10 +49,10 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The declaration of a memory block: label, purpose (for the model), limit in characters, and initial text.
+    """The declaration of a memory block: a text in an agent's prompt, of at most *limit* characters.
 
-    There is one block for each "user" or "agent", or one for all ("shared"), as *per* says. Tools cannot edit a
-    *read_only* block, but `Blocks` can. Errors: `SettingsError` for an invalid argument.
+    *value* is the initial text; *description* tells the model its purpose. *per*: each "user" or "agent" has its own
+    text, or all share one. Tools cannot edit a *read_only* block.
     """
 
     label: str
@@ -76,10 +76,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a block: its text, when it was written, and by whom.
+    """One version of a memory block: its text, when it was written, and by whom.
 
-    `episode` is the id under which it is stored; None for the declared initial text. `flags` names patterns of prompt
-    injection in the text. With flags, it is `withheld` (hidden from models), unless its source is trusted.
+    `episode` is its id; None for the initial text. `flags` names patterns of prompt injection in the text; a `withheld`
+    text is hidden from models.
     """
 
     label: str
@@ -92,13 +92,11 @@ class Version:
 
 
 class Blocks:
-    """The blocks of an agent's core memory (texts in its prompt), stored in *memory*; methods read and edit them.
+    """The memory blocks of an agent (texts in its prompt), stored in *memory*; methods read and edit them.
 
-    A block belongs to one user, to one agent, or to all. *namespace*, *agent* and *shared* are the namespaces of these
-    three kinds. They may have placeholders, such as "{user_id}". Methods fill them in from *context*: a mapping such as
-    ``{"user_id": "ann"}``, an object with such attributes, or a tuple of several; None means the context of the running
-    LangGraph graph. Each method has an async form with the prefix ``a``. Errors: `SettingsError`; the methods raise
-    `InputError`, and errors of the memory.
+    *namespace*, *agent* and *shared* are where blocks of a user, of an agent, and of all are stored. Methods fill in
+    placeholders from *context*, such as ``{"user_id": "ann"}``; None means the context of the running LangGraph graph.
+    Each method has an async form with the prefix ``a``.
     """
 
     def __init__(
@@ -127,7 +125,7 @@ class Blocks:
         }
 
     def block(self, label: str) -> Block:
-        """Return the declaration of the block *label*, a text in the prompt. Errors: `InputError` if there is none."""
+        """Return the declaration of the block *label*, such as "persona". Errors: `InputError` if there is none."""
         if label not in self.blocks:
             raise InputError(f"label must be one of {', '.join(self.blocks)}, got {label!r:.100}")
         return self.blocks[label]
@@ -135,7 +133,10 @@ class Blocks:
     def _get(
         self, label: str, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None
     ) -> Flow[Version]:
-        """Return the current version of block *label*, or that of *as_of*, ignoring any stored after *believed_at*."""
+        """Return the current version of the block *label*, or the version at the time *as_of*.
+
+        *believed_at* ignores versions stored after that time.
+        """
         versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
         return next(iter(versions), Version(label, self._find(label).value))
 
@@ -151,16 +152,16 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return at most *limit* versions of block *label*, latest first, after *skip* others; for times, see `get`."""
+        """Return at most *limit* versions of the block *label*, latest first, after *skip* others; times: see `get`."""
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
 
     def _edit(self, label: str, change: Callable[[str], str], context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Call *change* with the text of the block *label*, store the result as a new version, and return this version.
+        """Store ``change(text)`` as the new text of the block *label*, by the author *by*; return the new version.
 
-        If another process edits the block meanwhile, *change* is called again with the newer text. *by* is the author.
-        Errors: `InputError` if the text exceeds the block's limit; `DatabaseUnavailable` after 50 conflicts.
+        *change* is called again if the block was edited meanwhile. Errors: `InputError` for a text over the limit,
+        `DatabaseUnavailable`.
         """
         block, namespace = self._find(label), self.namespace_of(label, context)
         for _ in range(ATTEMPTS):
@@ -180,19 +181,19 @@ class Blocks:
     edit, aedit = both(_edit)
 
     def _append(self, label: str, content: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Append *content* as a line to the block *label*; return the new version. *by* names the author."""
+        """Append *content* as a line to the block *label*, by the author *by*; return the new version."""
         return (yield from self._edit(label, partial(append_line, content=content), context, by=by))
 
     append, aappend = both(_append)
 
     def _write(self, label: str, value: str, context: Any = None, *, by: str = AGENT) -> Flow[Version]:
-        """Replace the text of the block *label* by *value*; return the new version. *by* names the author."""
+        """Replace the text of the block *label* by *value*, by the author *by*; return the new version."""
         return (yield from self._edit(label, lambda _: value, context, by=by))
 
     write, awrite = both(_write)
 
     def _render(self, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None) -> Flow[str]:
-        """Return all blocks as text for a system prompt, as they are now or at a past time (for times, see `get`)."""
+        """Return all blocks as text for a system prompt, as they are now or were at a past time (see `get`)."""
         shown: list[tuple[Block, Version]] = []
         for label, block in self.blocks.items():
             shown.append((block, (yield from self._get(label, context, as_of=as_of, believed_at=believed_at))))
@@ -202,15 +203,15 @@ class Blocks:
     render, arender = both(_render)
 
     def namespace_of(self, label: str, context: Any = None) -> str:
-        """Return the namespace in which the block *label*, a text that the agent edits, is stored: ``"agents/7"``.
+        """Return the namespace in which the block *label* is stored, such as ``"agents/7"``.
 
-        *context* has the values for placeholders in the namespace, such as ``{"agent_id": 7}``; None means the context
-        of the running LangGraph graph. Errors: `InputError` for an unknown label or a missing value.
+        *context* has the values for its placeholders: ``{"agent_id": 7}``; None uses the running LangGraph graph.
+        Errors: `InputError`.
         """
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of block *label* or, if it is "human-proposal", of the proposed text for "human"."""
+        """Return the declaration of the block *label*, also for the label of a proposed text: "human-proposal"."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -220,7 +221,7 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _base(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of a block, to be edited; if it has expired, its text is the initial one."""
+        """Return the latest version of *block*, to be edited; an expired version gets the initial text."""
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -234,7 +235,7 @@ class Blocks:
     ) -> Flow[list[Version]]:
         """Return at most *limit* unexpired versions of the block *label*, latest first, without the first *skip*.
 
-        *context*: see `Blocks`. *as_of* leaves out later versions, *believed_at* those stored later; None: no limit.
+        *as_of* leaves out later versions, *believed_at* versions stored later; None: no limit.
         """
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
@@ -255,7 +256,7 @@ class Blocks:
         return versions[skip:most]
 
     def _version(self, label: str, episode: Episode) -> Version:
-        """Convert *episode*, the stored form of a version of the block *label*, to a `Version`."""
+        """Convert *episode* (a stored text) to a `Version` of the block *label*."""
         trusted = not {"*", episode.source}.isdisjoint(self.memory.settings.trusted_sources)
         return Version(
             label=label,
@@ -268,10 +269,8 @@ class Blocks:
         )
 
     def _save(self, base: Version, value: str, namespace: str, by: str) -> Flow[bool]:
-        """Store *value* as the version that follows *base*; return False if *base* is no longer the latest version.
-
-        The id of the new version is derived from *base*, so that of two edits of the same version, only one is stored.
-        """
+        """Store *value* as the version after *base*, by the author *by*; return False if *base* is not the latest."""
+        # The source id names *base*: of two edits of the same version, only one is stored.
         thread = block_thread(base.label)
         after = datetime.now(UTC) if base.at is None else max(datetime.now(UTC), base.at + timedelta(microseconds=1))
         version = EpisodeInput(
@@ -296,19 +295,19 @@ class Blocks:
         return added[0].new
 
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether another process has already stored a version with the source id of *version*."""
+        """Return whether another process has stored a version with the `source_id` of *version*."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         return bool(same)
 
 
 def _digest(version: Version) -> str:
-    """Return 24 hex digits for the source id of the next version: a hash of *version*'s id that does not reveal it."""
+    """Return a hash of *version*'s id, as 24 hex digits, for the source id of the next version."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
 def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:
-    """Yield *episodes* that have not expired at *time* and were stored by *believed_at*; both are microseconds."""
+    """Yield the *episodes* not expired at *time* and stored by *believed_at*; both are in microseconds."""
     for episode in episodes:
         is_expired = episode.expires_at is not None and micros(episode.expires_at, default=0) <= time
         is_later = believed_at is not None and micros(episode.created_at, default=0) > believed_at
@@ -353,9 +352,9 @@ def rewrite(value: str, new_memory: str) -> str:
 
 
 def _exact(value: str, old: str) -> str:
-    """Return *old*, which a model quotes from the block text *value*, as it occurs in *value*.
+    """Return the quote *old* as it is written in the block text *value*, where it may be unescaped.
 
-    Prompts escape the text: for a quoted "&lt;", the result may be "<". Errors: `InputError` if *old* does not occur.
+    For the quote "&lt;", the result may be "<". Errors: `InputError` if *old* does not occur.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
@@ -367,7 +366,7 @@ def _exact(value: str, old: str) -> str:
 
 
 def render_blocks(shown: Sequence[tuple[Block, Version]], stats: Stats) -> str:
-    """Return the blocks as text for a prompt, preceded by the time of the last change and the numbers in *stats*."""
+    """Return the blocks as text for a prompt, below a head with the last change and the counts in *stats*."""
     last = max((version.at for _, version in shown if version.at is not None), default=None)
     changed = f"{last:%Y-%m-%d %H:%M:%S %Z}" if last else "never"
     texts = stats.episodes - stats.messages
@@ -381,7 +380,7 @@ def render_blocks(shown: Sequence[tuple[Block, Version]], stats: Stats) -> str:
 
 
 def _render_block(block: Block, version: Version) -> str:
-    """Return a block as an element for a prompt: ``<human characters="3/5000">``, its text and ``</human>``."""
+    """Return a block as XML for a prompt: ``<human characters="3/5000">``, its text, and ``</human>``."""
     value = version.value
     if version.withheld:
         patterns = ", ".join(version.flags)

@@ -99,16 +99,16 @@ class CloseFile(Arguments):
 
 
 class Files:
-    """Shows the conversations in a namespace to an agent as files, which the tools of `file_tools` search and open.
+    """The conversations of a memory as files that an agent can search and open; see `file_tools`.
 
-    *namespace* is a template such as "{user_id}", as in `letta_tools`. Errors: `SettingsError` if it is invalid.
+    *namespace*: a template such as "{user_id}".
     """
 
     def __init__(self, memory: GraphMemory, namespace: str = "{user_id}") -> None:
         self.blocks = Blocks(memory, [Block(OPEN, limit=100_000)], namespace=namespace)
 
     def _render(self, context: Any = None) -> Flow[str]:
-        """Return the pages that the agent has opened, as text for a system prompt; "" if no file is open."""
+        """Return the file pages that the agent has opened, as text for a system prompt; "" if no file is open."""
         version: Version = yield from call(self.blocks, "get", OPEN, context)
         here = CallContext(self.blocks.memory, self.blocks.namespace_of(OPEN, context))
         shown: list[str] = []
@@ -138,10 +138,9 @@ def file_tools(files: Files) -> list[BaseTool]:
 def _grep(
     here: CallContext, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
 ) -> Flow[Answer]:
-    """Run the tool ``grep``: return one page of the lines in all files that match *pattern*.
+    """Run the tool ``grep``: return one page of the lines in all files that match the regular expression *pattern*.
 
-    *here* has the memory and namespace of the tool call. *include* is a pattern for file names. *context_lines* is the
-    number of lines to show around a match, and *offset* the number of matches to skip.
+    *include*: a pattern for file names. *offset*: the number of matches to skip.
     """
     around = min(validate_count("context_lines", context_lines, 0), 5)
     skip = validate_count("offset", offset, 0)
@@ -166,10 +165,10 @@ def _render_matches(
     skip: int,
     around: int,
 ) -> str:
-    """Return a page of grep matches as text, each with *around* lines before and after it.
+    """Return a page of grep matches as text, with *around* lines before and after each match.
 
-    *matches* are all matches, and *page* those on the page, as (file name, line index). *skip* is the number of matches
-    before the page. *files* maps file names to lines.
+    *matches*: all matches, as (file name, line index); *page*: those to show, after the first *skip*. *files*: lines by
+    name.
     """
     if not page:
         return "No line matches." if not matches else f"There are {len(matches)} matches; offset must be below that."
@@ -244,11 +243,7 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return the latest 20,000 messages as files by name: ``{"monday": ["2024-05-01 10:00 Ann: hello", ...], ...}``.
-
-    Each conversation is a file, whose name is its thread. Its lines are those of its messages, oldest first; see
-    `_lines`. *here* has the memory and namespace of the tool call.
-    """
+    """Return the latest messages as a file per conversation: ``{"monday": ["2024-05-01 10:00 Ann: hello", ...]}``."""
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
         page = yield from here.call(
@@ -301,9 +296,9 @@ def _shown(line: str) -> str:
 
 
 def _parse_open(value: str) -> list[tuple[str, int, int]]:
-    """Return (file name, lines to skip, number of lines) for each open file in *value*, the text of a block.
+    """Parse the list of open files to (file name, lines to skip, number of lines) for each file.
 
-    Invalid lines, which were partly deleted with other data, are skipped.
+    *value*: one JSON array a line, such as ``["monday", 0, 50]``.
     """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():

@@ -50,11 +50,10 @@ def _tidy(
     model: BaseChatModel | Model | str | None = None,
     apply: bool = False,
 ) -> Flow[Version]:
-    """Rewrite the block *label* from the current facts about the entity *about*, and propose or *apply* the new text.
+    """Rewrite the block *label* (a text in an agent's prompt) from the current facts about the entity *about*.
 
-    *model* merges the facts with the block's text. Without a model, the new text is a list of the facts, latest first,
-    up to the block's limit. Returns the new version or the proposal. Errors: `InputError` if there are no facts about
-    *about*; errors of the memory and the model.
+    Returns the new version if *apply*, else a proposal. *model*: merges facts and text; None lists the facts instead.
+    Errors: `InputError` if there are no facts.
     """
     block, namespace = blocks.block(label), blocks.namespace_of(label, context)
     before: Version = yield from call(blocks, "get", label, context)
@@ -94,10 +93,9 @@ read_proposal, aread_proposal = both(_read_proposal)
 def _decide_proposal(
     blocks: Blocks, label: str, *, accept: bool, context: Any = None, by: str = "user"
 ) -> Flow[Version]:
-    """Accept or reject the proposal for the block *label*, a new text; return the block's current version.
+    """Accept or reject the proposed text of the block *label* (a text in a prompt); return its current version.
 
-    *by* names the person who decides. Errors: `NotFound` if there is no proposal; `InputError` if the block was changed
-    after the proposal.
+    Errors: `NotFound` without a proposal; `InputError` if the block was changed since.
     """
     proposal = yield from _read_proposal(blocks, label, context)
     if proposal is None or proposal.at is None:
@@ -115,9 +113,9 @@ decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
 def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
-    """Store *value* as the text of the block *label*, and return the new version.
+    """Store *value* as the new text of the block *label* (a text in an agent's prompt).
 
-    Errors: `InputError` if the block's text has changed since the version *before*.
+    Errors: `InputError` if the text has changed since the version *before*.
     """
 
     def change(present: str) -> str:

@@ -137,11 +137,10 @@ def letta_tools(
     limit: int = 10,
     assistant: str = ASSISTANT,
 ) -> list[BaseTool]:
-    """Return Letta's memory tools as LangChain tools, sync and async: for blocks, archival memory and conversations.
+    """Return Letta's memory tools as LangChain tools: for memory blocks, archival memory and conversations.
 
-    The agent sees the *blocks* only if `Blocks.render` is in its system prompt. *assistant* is the speaker of the
-    agent's own messages. For *namespace* and *limit*, see `memory_tools`. Errors: `SettingsError` for an invalid
-    argument.
+    Put `Blocks.render` in the system prompt to show the agent its *blocks*. *assistant* is the agent's speaker name.
+    For *namespace* and *limit*, see `memory_tools`.
     """
     core = blocks or Blocks(validate_memory(memory), namespace=namespace)
     make = partial(tool, validate_memory(memory), core.templates["user"])
@@ -199,8 +198,7 @@ def _archive(
 ) -> Flow[Answer]:
     """Run the tool ``archival_memory_search``: return the facts and stored texts that match *query*.
 
-    *here* has the memory and namespace of the tool call. *most* is the maximum number of results of each kind, unless
-    *top_k* is set.
+    *here* has the memory and namespace. *top_k* (or *most* without it) is the maximum number of results of each kind.
     """
     limit = most if top_k is None else top_k
     where = _tagged(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
@@ -211,7 +209,7 @@ def _archive(
 
 
 def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the search filter *said* with a condition on *tags*: all of them if *mode* is "all", else any of them."""
+    """Return the search filter *said* with a condition on *tags*: all of them if *mode* is "all", else at least one."""
     if mode == "all":
         return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
     return {**said, "labels.tags": tags} if tags else said
@@ -220,8 +218,8 @@ def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
 def _said(**ends: str | None) -> dict[str, Any]:
     """Return a search filter for the time of messages: ``{"said_at": {"$gte": start, "$lt": end}}``.
 
-    *ends* has two tool arguments by name: the start, then the end, each as ISO 8601 text or None. The names are for
-    error messages. An end without a time of day includes the whole day. Errors: `InputError` for an invalid date.
+    *ends*: the start and the end as keyword arguments, in ISO 8601 or None. An end date includes the whole day. Errors:
+    `InputError` for an invalid date.
     """
     said: dict[str, Any] = {}
     for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
@@ -247,10 +245,10 @@ def _recall(
     most: int,
     assistant: str,
 ) -> Flow[Answer]:
-    """Run the tool ``conversation_search``: return the messages that match *query*; without a query, the latest ones.
+    """Run the tool ``conversation_search``: return the messages that match *query*, or the latest without a query.
 
-    *here* has the memory and namespace of the tool call. *most* is the number of messages unless *limit* is set.
-    *assistant* is the speaker name of the agent.
+    *here* has the memory and namespace. *limit* (or *most* without it) is the page size. *assistant* is the agent's
+    speaker name.
     """
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size

@@ -56,10 +56,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The arguments of a call of `Memory.add` or `update` that apply to all its messages.
+    """The arguments of `Memory.add` or `update` that apply to all messages of the call.
 
-    `ids` are user_id and so on, `metadata` is the caller's metadata, and `about` are labels such as "memory_type". `at`
-    is the time of the messages (None: now), and `expires_at` the time at which they expire.
+    `ids`: user_id and so on. `metadata`: that of the caller. `about`: further labels to store, such as "memory_type".
+    `at`: the time of the messages (None: now).
     """
 
     ids: Ids
@@ -73,11 +73,10 @@ class Note:
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
     ) -> Note:  # fmt: skip
-        """Validate those arguments of `Memory.add` that apply to all its messages, and return them as a `Note`.
+        """Return the arguments of `Memory.add` that apply to all its messages, validated, as a `Note`.
 
-        *ids* are user_id, agent_id and so on; None values are left out. *timestamp* is the time of the messages (None:
-        now), *expiration_date* the last day on which they are shown (None: no end). *memory_type* is None or
-        "procedural_memory". Errors: `InputError` for an invalid argument.
+        *timestamp*: the time of the messages (None: now). *expiration_date*: the last day on which they are shown
+        (None: no end). *memory_type*: None or "procedural_memory". Errors: `InputError`.
         """
         if memory_type not in (None, PROCEDURAL):
             raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
@@ -87,10 +86,9 @@ class Note:
         return cls(read_ids(ids), metadata, about, at, expires_at)
 
     def fields(self, message: Message) -> Item:
-        """Return the fields of the episode (stored message) for *message* that do not depend on its text.
+        """Return the fields to store with *message*, except its text: source, source_id, labels, at and expires_at.
 
-        They are "source", "source_id", "labels", "at" and "expires_at". "source_id" is random, so that adding the same
-        message again stores it again.
+        The source_id is random: if the same message is added again, it is stored again.
         """
         labels = to_labels(self.ids, self.metadata, {**self.about, **message.labels})
         times = {"at": self.at, "expires_at": self.expires_at}
@@ -109,11 +107,10 @@ class Note:
 
 
 def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
-    """Store *messages*, and return an event (ADD, UPDATE, DELETE or NOOP) for each memory that they changed.
+    """Store *messages*, and return an event for each memory that changed: ``[{"event": "ADD", "memory": ..., ...}]``.
 
-    *note* has the other arguments of the call. With *infer*, a model extracts memories from the messages. Otherwise
-    each message is stored verbatim; procedural memories always are. Errors: `InputError`; `ModelError` if a message was
-    stored, but the model could not read it.
+    *infer*: a model extracts memories, except procedural ones; otherwise messages are stored verbatim. Errors:
+    `InputError`; `ModelError` if the model could not read a stored message.
     """
     owner = Owner.of_ids(view.collection, note.ids)
     spoken = parse_messages(messages)
@@ -125,10 +122,9 @@ def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[I
 
 
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
-    """Store *inputs* in the namespace of *owner*, and return an event for each memory that they changed.
+    """Store *inputs* for *owner*, and return an event for each memory that changed: ``[{"event": "ADD", ...}]``.
 
-    *verb* is the method that stores them: "add_many" for messages, "facts.add_many" for rows of facts. Errors:
-    `ModelError` if the model could not read a message.
+    *verb*: the method that stores them, "add_many" (messages) or "facts.add_many" (rows). Errors: `ModelError`.
     """
     if not inputs:
         return []
@@ -169,12 +165,10 @@ def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
 
 
 def update(view: View, memory_id: str, text: object, metadata: Entries | None, expiration: Any) -> Flow[None]:
-    """Replace the memory with the id *memory_id* by *text*; the replacement can be undone.
+    """Replace the memory with the id *memory_id* by *text*.
 
-    *metadata* is merged into the existing metadata. *expiration* is the new last day on which the memory is shown. A
-    memory that was stored verbatim is replaced by *text* verbatim; otherwise a model reads *text*. Errors: `InputError`
-    if *text* is None, or if the memory does not exist or was retracted; `ModelError` if the model could not read
-    *text*.
+    *metadata* is added to the existing metadata. *expiration*: the last day on which the memory is shown. Errors:
+    `InputError` for an unknown or retracted memory; `ModelError` if the model could not read *text*.
     """
     if text is None:
         raise InputError("text must be set: metadata and expiration_date can only be changed together with the text")
@@ -203,11 +197,9 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
-    """Return (message, note) for the text *words*, which will replace *fact*.
+    """Return (message, note) for the text *words* that replaces *fact*: the message, and the data to store with it.
 
-    The note has the ids, metadata and times with which the message is stored. The speaker, ids and metadata are those
-    of *fact*. *metadata* is merged into the existing metadata. *expiration* is the new last day on which the memory is
-    shown; with `UNSET`, the old one stays.
+    *metadata* is added to that of *fact*. *expiration*: the last day on which the memory is shown; `UNSET`: unchanged.
     """
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}

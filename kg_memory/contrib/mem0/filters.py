@@ -39,7 +39,7 @@ class Test(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express the condition; if not, each result is tested."""
+        """Whether a `GraphMemory` filter can express the condition; if not, search results are tested."""
         if self.operator in TEXTS or self.field == "memory":
             return False
         return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
@@ -53,7 +53,7 @@ class FilterGroup(NamedTuple):
 
     @property
     def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express the whole group of conditions; if not, each result is tested."""
+        """Whether a `GraphMemory` filter can express all conditions of the group."""
         return all(part.is_ours for part in self.parts)
 
 
@@ -159,8 +159,8 @@ def holds(node: Node, values: Entries) -> bool:
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
     """Return whether a message with the fields *values* matches the filter *node*.
 
-    With *of_all*, *values* are only the fields that all messages of a namespace have in common. The result is then None
-    if it depends on other fields.
+    *of_all*: *values* has only the fields that all messages of a namespace share; the result is None if it depends on
+    other fields.
     """
     if isinstance(node, Test):
         if of_all and node.field not in values:
@@ -178,10 +178,9 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 
 
 def to_where(node: Node, owner: Owner) -> Entries | None:
-    """Return a `GraphMemory` filter that selects at least the memories that match *node*; None for no filter.
+    """Translate the Mem0 filter *node* to a `GraphMemory` filter; None if no condition can be translated.
 
-    Conditions that such a filter cannot express are left out; `holds` tests them on the results. *owner* is the owner
-    of the searched namespace.
+    Other conditions are left out: test them on the results with `holds`. *owner*: the owner of the searched namespace.
     """
     parts = node.parts if isinstance(node, FilterGroup) and node.join == "AND" else (node,)
     return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None

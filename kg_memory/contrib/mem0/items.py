@@ -63,10 +63,9 @@ def explain_score(explanation: Explanation) -> Item:
 
 
 def is_live(fact: Fact, now: datetime) -> bool:
-    """Return whether *fact* should be listed as a memory at the time *now*.
+    """Return whether *fact* is listed as a memory at the time *now*.
 
-    It should if it is true then, or if it was already past when it was stated. A fact that has ended or was replaced
-    since then is not listed.
+    It is listed until it ends. A fact that was already past when it was stated is listed until it is replaced.
     """
     if fact.invalid_at is None or fact.invalid_at > now:
         return True
@@ -74,9 +73,9 @@ def is_live(fact: Fact, now: datetime) -> bool:
 
 
 def is_shown(fact: Fact, owner: Owner, node: FilterGroup, *, show_expired: bool, today: date) -> bool:
-    """Return whether one message that states *fact* matches the filter *node* and has not expired by *today*.
+    """Return whether a message that states *fact* matches the filter *node* and has not expired by *today*.
 
-    With *show_expired*, expired messages count, too, and facts whose messages have all been deleted are shown.
+    With *show_expired*, expired messages count too, and facts whose messages were all deleted are shown.
     """
     if not fact.sources:
         return show_expired
@@ -100,10 +99,9 @@ def _has_expired(source: Source, today: date) -> bool:
 
 
 def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Container[str], owner: Owner) -> list[Item]:
-    """Return an event (ADD, UPDATE, DELETE or NOOP) for each memory that a call of `add` changed.
+    """Return one event for each memory that a call of `add` changed: ``{"event": "ADD", "memory": ..., ...}``.
 
-    *facts* are the facts that the added messages state. *ended* are the facts that they ended, by id. *episodes* has
-    the ids of the added messages.
+    *facts* are stated by the added messages, whose ids are *episodes*. *ended* are the facts that they ended, by id.
     """
     events: list[Item] = []
     replaced: set[str] = set()
@@ -134,9 +132,9 @@ def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str,
 
 
 def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
-    """Return the events in the history of a memory, earliest first: ADD, UPDATE for each replacement, and DELETE.
+    """Return the history of a memory as events, earliest first: ADD, UPDATE for each replacement, and DELETE.
 
-    *explained* has the periods of the fact with the id *memory_id*, and the decisions about it.
+    *explained* has the periods of the fact *memory_id*, and the decisions about it.
     """
     periods = list(explained.evolution)
     if not periods:

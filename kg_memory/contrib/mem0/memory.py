@@ -28,9 +28,9 @@ Results = dict[str, list[Item]]
 
 
 class Verbs(Closing):
-    """The methods that `Memory` and `AsyncMemory` share: Mem0's interface, implemented with a `GraphMemory`.
+    """The methods that `Memory` and `AsyncMemory` share: Mem0's interface on top of a `GraphMemory`.
 
-    `graph` is the `GraphMemory`, for calls that Mem0 lacks; pass it the namespace that `namespace_of` returns.
+    `graph` is that `GraphMemory`, for calls that Mem0 lacks; `namespace_of` returns the namespace to pass to it.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ def _add(
 ) -> Flow[Results]:
     """Store *messages*, and return an event (ADD, UPDATE, DELETE or NOOP) for each memory that they changed.
 
-    *messages* are a text, a message ``{"role": ..., "content": ...}``, or a list of messages. *timestamp* is the time
-    of the messages (default: now). With *infer* false, or *memory_type* "procedural_memory", they are stored verbatim.
-    *expiration_date* is the last day on which they are shown, such as "2026-12-31". Errors: `InputError`; `ModelError`
-    if a message was stored, but the model could not read it.
+    A message is a text or ``{"role": "user", "content": "..."}``. *timestamp* is when it was written (default: now).
+    With *infer* false, or *memory_type* "procedural_memory", it is stored verbatim. *expiration_date* is the last day
+    on which it is shown, such as "2026-12-31". Errors: `InputError`; `ModelError` if the model cannot read a stored
+    message.
     """
     if prompt is not None:
         raise InputError("prompt is not supported; set custom_instructions in the config, which apply to all messages")
@@ -127,12 +127,12 @@ def _search(
     as_of: Time | None = None,
     believed_at: Time | None = None,
 ) -> Flow[Results]:
-    """Return the memories that match *query*, best first, with scores from 0 to 1 relative to the best match.
+    """Return the memories that match *query*, best first: ``{"results": [{"memory": "...", "score": 1.0}, ...]}``.
 
-    *threshold* is the lowest score to return. *as_of* (alias *reference_date*) selects memories that were true at that
-    time, and *believed_at* what the memory assumed at that time. *rerank* uses the reranker of the config, if there is
-    one; *explain* adds score details. *top_k* (alias *limit*) is the maximum number of results, 20 by default. Errors:
-    `InputError` for an invalid argument, or without a user_id, agent_id or run_id.
+    Scores are relative to the best match; *threshold* is the lowest to return. *as_of* (or *reference_date*) selects
+    memories that were true then, *believed_at* memories that were believed then. *top_k* (or *limit*) is the maximum
+    number, 20 by default. *rerank* uses the reranker of the config. *explain* adds score details. Errors: `InputError`,
+    also without a user, agent or run id.
     """
     validate_name("query", query, "some words to look for")
     least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
@@ -157,10 +157,10 @@ def _get_all(
     as_of: Time | None = None,
     believed_at: Time | None = None,
 ) -> Flow[Results]:
-    """Return the memories that match the filter, latest first.
+    """Return the memories that match the ids and *filters*, latest first: ``{"results": [...]}``.
 
-    *top_k* (alias *limit*) is the maximum number, 20 by default. For *as_of* and *believed_at* see `search`. Errors:
-    `InputError` for an invalid argument, or without a user_id, agent_id or run_id.
+    *top_k* (or *limit*) is the maximum number, 20 by default. For *as_of* and *believed_at* see `search`. Errors:
+    `InputError`, also without a user, agent or run id.
     """
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     look = Look.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)

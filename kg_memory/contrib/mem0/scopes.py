@@ -59,10 +59,9 @@ class Owner:
 
     @classmethod
     def of_namespace(cls, collection: str, namespace: str) -> Self | None:
-        """Return the owner (user, agent or run) of *namespace*: ``"mem0/user/ann"`` belongs to the user "ann".
+        """Return the owner of *namespace*: the user "ann" for ``"mem0/user/ann"``.
 
-        *collection* is the first part of the names of its namespaces, such as "mem0". Returns None if *namespace* is
-        not in the collection.
+        *collection*: the first part of the namespace, such as "mem0". None if *namespace* is not in the collection.
         """
         for field, word in OWNERS.items():
             start = f"{collection}/{word}/"

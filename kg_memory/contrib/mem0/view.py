@@ -38,9 +38,9 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Access to the Mem0 memories of one collection: those namespaces of `graph` whose names begin with `collection`.
+    """Access to the Mem0 memories of one collection: the namespaces of `graph` whose names begin with `collection`.
 
-    `reranks` is true if searches can use a reranker. `places` caches the owner of each memory by memory id.
+    `reranks`: whether searches can use a reranker. `places` caches the owner (such as a user) of each memory.
     """
 
     graph: GraphMemory
@@ -158,8 +158,8 @@ class Look:
     ) -> Look:  # fmt: skip
         """Validate the arguments of `Memory.search` or `Memory.get_all`, and return them as a `Look`.
 
-        *counts* are possible numbers of results; the first that is not None is used. *times* are (as_of, believed_at).
-        Errors: `InputError` for an invalid argument.
+        *counts* are possible limits; the first that is not None is used. *times* are (as_of, believed_at). Errors:
+        `InputError` for an invalid argument.
         """
         top = next((count for count in counts if count is not None), TOP)
         as_of, believed_at = times
@@ -168,11 +168,9 @@ class Look:
 
 
 def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, past: bool = False) -> Flow[list[Fact]]:
-    """Return those *facts* that match the filter in *look* and have not expired, without duplicates.
+    """Return the *facts* of *owner* that match the filter in *look* and have not expired, each only once.
 
-    *look* has the arguments of a search or list call. *facts* are from the namespace of *owner*; *view* is the access
-    to the memory. A fact that was true in several periods is returned with the latest one. Facts that have ended are
-    left out, unless *past* is true or *look* has a time as_of.
+    Ended facts are left out, unless *past* is true or *look* has a time (`as_of`).
     """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, node=look.node, show_expired=look.show_expired, today=now.date())
@@ -195,8 +193,7 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
 def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
     """Return the memories that best match *query*, as Mem0 dicts, from all namespaces that match the filter in *look*.
 
-    *look* has the other arguments of the call, and *recipe* configures the search. With *explain*, each dict says why
-    the memory was found.
+    *recipe* configures the search. *explain* adds ``"score_details"`` to each dict.
     """
     items: list[Item] = []
     if look.top:
@@ -207,10 +204,9 @@ def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool)
 
 
 def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -> Flow[list[Item]]:
-    """Return the memories in the namespace of *owner* that best match *query*, as Mem0 dicts.
+    """Return the memories of *owner* that best match *query*, as Mem0 dicts.
 
-    The search is repeated with a higher limit if too few results match the filter of *look*. *how* has further
-    arguments of `GraphMemory.search`.
+    *look* has the filter and the limit; *how* has further arguments of `GraphMemory.search`.
     """
     where = to_where(look.node, owner)
     names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
@@ -218,6 +214,7 @@ def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -
     times = {"as_of": look.as_of, "during": during, "believed_at": look.believed_at}
     size = max(2 * look.top, TOP)
     while True:
+        # Repeated with a higher limit if too few results match the filter.
         results: SearchResults = yield from view.call("search", owner, query, limit=size, where=where, **how, **times)
         hits = () if results.abstains else results.facts
         past = results.time is not None and results.time.words is not None

@@ -212,9 +212,9 @@ def _cost(tagger: ModuleType, text: str) -> int:
 
 
 def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
-    """Append a mention of the noun *word* to *mentions*, or merge it with a noun or name directly before it.
+    """Append the noun *word* to *mentions*, or merge it with the noun or name directly before it.
 
-    开源 (open source) and 项目 (project) become one topic, 开源项目. *start* and *end* are the position of the noun.
+    开源 (open source) and 项目 (project) become 开源项目. *start* and *end* are its position in the text.
     """
     last = mentions[-1] if mentions else None
     organisation = word in _ORGANISATIONS
@@ -269,10 +269,9 @@ def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[T
 def _read_general(
     sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[TextStatement]:
-    """Return a list with one general statement, which links the mentions *inside* a sentence to its subject.
+    """Return a list with one statement that relates the subject of a sentence to the entities *inside* it, or [].
 
-    The subject is the speaker or, without a speaker, *main*, the first entity that the text names. The list is empty if
-    the sentence is not about anyone or anything.
+    The subject is *speaker* or, if None, *main*, the first entity in the text.
     """
     subject = speaker or main
     if subject is None:
@@ -290,9 +289,8 @@ def _read_match(
 ) -> TextStatement | None:
     """Return the fact that a verb in a Chinese sentence states, such as (Ann, LIVES_IN, Oslo); None without a fact.
 
-    *match* is the position of the verb, and *pattern* the verb pattern that it matches. *inside* are the mentions of
-    entities in the sentence. *speaker* is the subject if the clause has none: the speaker of the message or, without
-    one, the first entity that the text names (None: unknown).
+    *match* is the verb, found by *pattern*. *inside* are the entities in the sentence. *speaker* is the default
+    subject.
     """
     text, offset = sentence.text, sentence.start
     subject = _subject(text[: match.start()], offset, inside, speaker)
@@ -346,20 +344,19 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return (predicate, change) for a Chinese verb, corrected if its 不 means "not" rather than "no longer".
+    """Return (predicate, change) of a Chinese verb, corrected if its 不 means "not" rather than "no longer".
 
-    *predicate* and *change* are those of the verb's pattern: ``("LIVES_IN", "ends")`` for 不住在. *before* is the text
-    before the verb, and *clause* the text from the verb to the end of its clause. A 不 without 了 or 已经 means "not":
-    ``("NOT_LIVES_IN", "is")``. Otherwise *predicate* and *change* are returned unchanged.
+    For 不住在, ``("LIVES_IN", "ends")`` becomes ``("NOT_LIVES_IN", "is")``. *before* is the text before the verb,
+    *clause* the text from the verb on.
     """
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 
 
 def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
-    """Return the subject of the verb that follows *before*: a name, the speaker for 我 (I), a person for 她 and 他.
+    """Return the subject of the verb after *before*: a name, the last person for 她 (she) or 他 (he), or *speaker*.
 
-    *offset* is the position of the sentence in the content. *inside* are the mentions in the sentence.
+    *inside* are the names and nouns in the sentence, which begins at *offset* in the text.
     """
     clause = _COMMA.split(before)[-1]
     begin, end = offset + len(before) - len(clause), offset + len(before)
@@ -376,7 +373,7 @@ def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention |
 def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
     """Return the *words* after a verb as an object of type *kind*; None if they are too long or mean little.
 
-    If one of *objects*, the mentions after the verb, starts at these words, it is returned with this type instead.
+    A named entity in *objects* that starts there is returned instead, if *kind* is a place or a person.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))

@@ -133,10 +133,10 @@ def is_disclaimed(text: str, at: int) -> bool:
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return what a verb states: a predicate and a change ("is", "ends", "plans"); None if it states no fact.
+    """Return the predicate and the change that a verb states, or None if it states no fact.
 
-    "I want to live in Oslo" gives ("PLANS", "plans"), and "I wish I lived in Oslo" gives None. *predicate* and *change*
-    are those of the plain verb, such as "LIVES_IN" and "is". *verb* is its position in *text*.
+    "I want to live in Oslo" gives ("PLANS", "plans"). *predicate* and *change* are for the plain verb, such as
+    "LIVES_IN" and "is". *verb* is its position in *text*.
     """
     before, words = text[: verb[0]], text[slice(*verb)]
     if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
@@ -163,10 +163,9 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
 
 
 def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return what a negated verb states: "no longer" gives "ends", another negation the predicate NOT_*predicate*.
+    """Return the predicate and the change that a negated verb states, or None if only a part is negated.
 
-    NOT_LIVES_IN, for example, does not say where somebody lived before. None if only a part is negated: "I don't use
-    Flask for this".
+    "no longer lives in Oslo" gives ("LIVES_IN", "ends"), and "doesn't live in Oslo" gives ("NOT_LIVES_IN", "is").
     """
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
     clause = _CLAUSE_END.split(text[verb[0] :], maxsplit=1)[0]
@@ -316,10 +315,10 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
 
 
 def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the positions of clauses, after merging each clause that is only a date with a clause next to it.
+    """Return the positions of clauses, each clause that is only a date merged with the clause after or before it.
 
-    *cuts* has (start, whether a word such as "and" precedes) for each clause. A date at the start of the text, or after
-    "and", belongs to the next clause. Any other date belongs to the previous clause.
+    *cuts* has (start, whether a word such as "and" precedes) for each clause. A date after "and", or at the start, is
+    merged with the clause after it.
     """
     clauses: list[Span] = []
     opening: int | None = None
@@ -368,10 +367,7 @@ def _is_verb(word: str, noun: str) -> bool:
 
 
 def _agrees(noun: str, verb: str) -> bool:
-    """Return whether *noun* and *verb* agree in number, as a subject and its verb do: "friends help", "a friend helps".
-
-    "cultural" and "fit" do not, so in "cultural fit", "fit" is not taken for a verb.
-    """
+    """Return whether *noun* and *verb* agree in number: "friends help" and "a friend helps", not "cultural fit"."""
     return noun.endswith("s") != (verb.endswith("s") and not verb.endswith("ss"))
 
 

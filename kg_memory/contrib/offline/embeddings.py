@@ -115,13 +115,11 @@ class LocalEmbeddings(Embeddings):
         return {text: future for text, future in begun.items() if not future.cancel()}
 
     def _encode_at_once(self, texts: Sequence[str], role: Role) -> list[list[float]]:
-        """Return the vectors of *texts*, computed in parallel by this object's threads; *role* is "passage" or "query".
-
-        The engine's own threads are not used, since they are slow on a busy machine, and would block in a forked child.
-        """
+        """Return the vectors of *texts*, computed by several threads in parallel; *role* is "passage" or "query"."""
         with self._loading:
             self._pool = self._pool or ThreadPoolExecutor(self._cores, "kg-memory-embeddings")
         try:
+            # The engine's own threads are slow on a busy machine, and would block in a forked child.
             parts = [self._pool.submit(self._encode, part, role) for part in _split(texts, self._cores)]
         except RuntimeError:  # threads cannot start while the interpreter exits
             return self._encode(texts, role)
@@ -198,10 +196,9 @@ def _load() -> Any:
 
 @contextmanager
 def _patient_threads() -> Iterator[None]:
-    """Context manager: in the embedding engine that the body loads, idle threads will sleep instead of spinning.
+    """Context manager: if the embedding engine is loaded inside, its idle threads will sleep instead of spinning.
 
-    Spinning takes nine times the processor time on a busy machine. The environment variable OMP_WAIT_POLICY is set to
-    "passive" for this, unless it is set already, and restored at the end.
+    The environment variable OMP_WAIT_POLICY is set to "passive", unless it is set already, and restored at the end.
     """
     before = os.environ.get(_WAITING)
     os.environ.setdefault(_WAITING, "passive")

@@ -224,7 +224,7 @@ class _SentenceReader:
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[TextStatement]:
-        """Return the facts that the verb ``text[start:end]`` states by *pattern*: [(Ann, LIVES_IN, Oslo)], or []."""
+        """Return the facts that the verb ``text[start:end]`` states, such as [(Ann, LIVES_IN, Oslo)] for "lives in"."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()
@@ -304,11 +304,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _read_general(self, left: Sequence[Mention]) -> list[TextStatement]:
-        """Return one general statement in a list: the sentence's subject has some relation to *left*; or return [].
-
-        *left* are mentions in no statement of a verb. The subject is the first of these that exists: the speaker, the
-        person meant by an initial "he" or "she", the first entity of the text, the first of *left*.
-        """
+        """Relate the sentence's subject to the entities *left* if no verb does: [(Ann, SAYS_ABOUT, Oslo)], or []."""
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
         objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
@@ -360,11 +356,9 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
-        """Return the last entity mentioned in ``before[begin:]``: the subject of the verb after *before*; else None.
+        """Return the subject of the verb after *before*: the last entity mentioned in ``before[begin:]``; else None.
 
-        *before* is the sentence up to the verb, and *begin* the index at which the verb's clause begins. Only function
-        words may stand between the mention and the verb. The entity must have a name ("Ann"); with *of_things*, it may
-        also be a thing without one ("the car").
+        *begin*: where the verb's clause begins. *of_things*: accept a thing without a name, such as "the car".
         """
         for mention in reversed(self.mentions):
             end = mention.end - self.start

@@ -102,10 +102,7 @@ def _initials(name: str) -> str:
 
 
 class _Ids:
-    """Finds the ids of entities by name: those in *entities*, the numbered list of entities in a prompt.
-
-    A name may be any that the message uses for the entity.
-    """
+    """Maps each name that a message uses for an entity to its id in *entities*, the list in a prompt."""
 
     def __init__(self, entities: Sequence[GivenEntity]) -> None:
         self._entities = entities
@@ -132,12 +129,12 @@ class _Ids:
 
 
 def list_entities(reading: Parse, speaker: str | None) -> list[tuple[str, str]]:
-    """Return (name, type) of all entities in *reading*: ``[("Ann", "Person"), ("Oslo", "Place")]``.
+    """Return (name, type) of all entities in a parsed text: ``[("Ann", "Person"), ("Oslo", "Place")]``.
 
-    They are the *speaker*, the names in the text, and the subjects and objects of statements. A type that a statement
-    implies, as "works at Acme" implies an organisation, overrides a type guessed from the name.
+    The *speaker*, if any, comes first.
     """
     ends = [mention for statement in reading.statements for mention in (statement.subject, *statement.objects)]
+    # A statement, such as "works at Acme", knows the type better than the name alone.
     types = {name_key(mention.name): mention.type for mention in reversed(ends)}
     mentions = (*reading.mentions, *ends)
     entities = [(mention.name, types.get(name_key(mention.name), mention.type)) for mention in mentions]
@@ -147,10 +144,10 @@ def list_entities(reading: Parse, speaker: str | None) -> list[tuple[str, str]]:
 def write_facts(
     parse: Parse, content: str, speaker: str | None, at: datetime, entities: Sequence[GivenEntity], names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Convert the statements in *parse*, the reading of a message, to facts: dicts with the fields of `ExtractedFact`.
+    """Convert the parsed statements of a message to facts: dicts with the fields of `ExtractedFact`.
 
-    *content* is the message, written by *speaker* at the time *at*. Statements about entities that are not in
-    *entities* are left out. *names* are predicates that the user has defined; their spelling is used.
+    *content* is the message, written by *speaker* at the time *at*. Statements about entities not in *entities* are
+    left out. *names* are predicates that the user has defined; their spelling is used.
     """
     ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
@@ -237,9 +234,9 @@ def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEn
 
 
 def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
-    """Write *moment* in ISO 8601, as precisely as the text states it: "2019" if one of *dates* is the year 2019.
+    """Write *moment* in ISO 8601, as precisely as *dates* state it: "2019" if one of them is the year 2019.
 
-    A moment that is not the start of a day, month or year in the time zone of *at* is written in full.
+    The time zone is that of *at*.
     """
     written = {date.interval.precision for date in dates if date.interval.start == moment}
     length = next((length for precision, length in _PRECISION_LENGTHS.items() if precision in written), 0)
@@ -275,11 +272,10 @@ def _own_dates(
 
 
 def _period(statement: TextStatement, dates: Sequence[DateMention], content: str, at: datetime) -> Period:
-    """Return (start, end) of the time at which *statement* is true; None for a start or end that is unknown.
+    """Return (start, end) of the time at which *statement* is true; an unknown start or end is None.
 
-    *dates* are the dates that belong to it, and *at* is the time of the message *content*. Examples: "I live in Oslo"
-    has no date and gives (None, None); "I no longer live in Oslo" gives (None, *at*), since the state has ended by
-    then; "I have lived in Oslo since 2019" gives (1 January 2019, None).
+    *dates* are its dates; the message *content* was written at the time *at*. "I have lived in Oslo since 2019" gives
+    (2019-01-01, None). "I no longer live in Oslo" gives (None, *at*).
     """
     if statement.change == "passes":
         words = content[statement.start : statement.end]
@@ -310,10 +306,10 @@ def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
 
 
 def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
-    """Return (start, end) of a past state that is stated with a date, which lasts from *start* to *end*.
+    """Return (start, end) of a past state, which was in, before or after the period from *start* to *end*.
 
-    The words next to the date say whether the state was during it, before it or after it. *place* is the date's
-    position in *content*, and *at* the time of the message.
+    *place* is the position of the date in the message *content*, written at the time *at*. "I lived in Oslo before
+    2019" gives (None, 2019-01-01).
     """
     if end is None:
         return start, None  # "I've lived in Oslo since 2019"

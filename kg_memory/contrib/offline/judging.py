@@ -44,10 +44,10 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class JudgedFact:
-    """A fact in the form in which the prompt `judge` shows it.
+    """A fact as the prompt `judge` shows it; its times are ISO 8601 texts.
 
-    `said_at`, `valid_at` and `invalid_at` are ISO 8601 texts. `quote` is the passage of the message that states the
-    fact. With `one_at_a_time`, its predicate has only one value at a time, as an address does.
+    `quote` is the passage of the message that states the fact. `one_at_a_time`: the predicate has only one value at a
+    time, as an address does.
     """
 
     subject: str
@@ -144,7 +144,7 @@ class _Pair:
 
     @property
     def shared(self) -> set[str]:
-        """The normalised names of the objects that both facts of the pair have: {"oslo"} if both are about Oslo."""
+        """The normalised names of the objects that both facts have, such as {"oslo"}."""
         return self.new.object_keys & self.existing.object_keys
 
     @property
@@ -164,18 +164,17 @@ class _Pair:
         return Judgement(verdict, confidence, "new" if self.later is self.new else "known", reason)
 
     def dispute(self, reason: str) -> Judgement:
-        """Return the judgement that the facts contradict each other ("conflicts"), in which the later fact prevails.
+        """Return the judgement "conflicts", in which the later fact prevails.
 
-        It is certain if the later fact starts with "No,". Otherwise its low confidence makes a person decide.
+        It is certain if the later fact starts with "No,"; otherwise a person must decide.
         """
         return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
 
 
 def _redates(pair: _Pair) -> Judgement | None:
-    """Judge two facts that say the same; return None if their dates do not contradict each other.
+    """Judge a fact that is stated again with another date: "conflicts" if the new date corrects the old one.
 
-    The verdict is "conflicts" if the later fact is worded as a correction ("in May, not in June"), or if the event
-    happens once in a life (birth, death) and the years differ. The later fact prevails.
+    A birth or death in another year conflicts too. The later fact prevails. None is returned for other facts.
     """
     if not says_the_same(pair.new, pair.existing):
         return None
@@ -239,10 +238,9 @@ def _adds(pair: _Pair) -> Judgement | None:
 
 
 def _passes(pair: _Pair) -> Judgement | None:
-    """Judge a temporary state ("staying in Rome") and a lasting one ("lives in Oslo"); return None for other facts.
+    """Judge a temporary state ("staying in Rome") beside a lasting one ("lives in Oslo"); None for other facts.
 
-    Neither state ends the other. The verdict is "temporary" if the new fact is the temporary state, and "complements"
-    if the existing fact is.
+    The verdict is "temporary" if the new fact is the temporary state, and "complements" if the existing fact is.
     """
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours

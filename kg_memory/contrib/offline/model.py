@@ -80,10 +80,8 @@ class OfflineModel:
         return answer
 
     async def aanswer(self, ask: Ask) -> BaseModel:
-        """Answer *ask* like `answer`, but in a thread, since a long text takes a second of processor time.
-
-        Prompts are answered one at a time. Parallel ones would take as long together, and slow down the event loop.
-        """
+        """Answer *ask* like `answer`, in a thread; concurrent calls are answered one at a time."""
+        # Concurrent answers would take as long together, and slow down the event loop.
         async with self._turns.get():
             return await asyncio.to_thread(self.answer, ask)
 
@@ -221,7 +219,7 @@ def _type(kind: str, types: Sequence[str]) -> str:
 
 
 def _reflect(_fields: Fields) -> Answer:
-    """Return a constant answer to the prompt that checks an extraction: no missed and no unsupported entities."""
+    """Answer the prompt for missed and unsupported entities: always none."""
     return {"missed": [], "unsupported": []}
 
 
@@ -242,9 +240,10 @@ def _facts(fields: Fields) -> Answer:
 
 
 def _read(fields: Fields) -> Answer:
-    """Answer the prompt for entities and facts by rules, without a model: ``{"entities": [...], "facts": [...]}``.
+    """Extract entities and facts from a message by rules: ``{"entities": [{"name": "Ann", ...}], "facts": [...]}``.
 
-    *fields* are the values in the prompt, such as the message ("episode"). A fact refers to an entity by its name.
+    *fields*: the values in the prompt, such as the message ("episode"). A fact has the names of its entities:
+    ``{"subject": "Ann", "objects": ["Oslo"], ...}``.
     """
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
@@ -296,10 +295,10 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 
 
 def _judge(fields: Fields) -> Answer:
-    """Answer the prompt that compares new facts with existing ones by the rules of `judge_facts`, without a model.
+    """Return how new and existing facts relate: ``{"verdicts": [{"fact": 0, "known": 1, "verdict": "supersedes"}]}``.
 
-    *fields* are the values in the prompt: the new facts, each with "existing" facts to compare. The answer has a
-    verdict for each related pair: ``{"verdicts": [{"fact": 0, "known": 1, "verdict": "supersedes", ...}]}``.
+    *fields*: the values in the prompt: the new facts ("facts"), each with "existing" facts to compare. Unrelated pairs
+    are left out.
     """
     verdicts = []
     for fact in fields["facts"]:

@@ -333,10 +333,9 @@ def _kind(words: list[Token], position: int, run: list[Token]) -> str:
 
 
 def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) -> bool:
-    """Return whether ``words[start:end]`` is a name, and the subject of the verb after it.
+    """Return whether ``words[start:end]``, the beginning of a sentence, is a name and the subject of the verb after it.
 
-    The words start a sentence, so that a capital does not show a name. *small* are words that the text also has in
-    lower case, and that therefore are no names.
+    *small* are words that the text also has in lower case, so they are no names.
     """
     act, low = match_act(words, end), words[start].low
     if act is None or low in small:

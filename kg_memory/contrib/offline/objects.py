@@ -56,10 +56,10 @@ JOINS_GROUP = re.compile(rf"(?:\s[\w'’-]+){{0,4}}?\s(?:{'|'.join(sorted(_GROUP
 def find_objects(
     pattern: Pattern, end: int, subject: Mention, text: str, offset: int, mentions: Sequence[Mention]
 ) -> tuple[Mention, ...]:
-    """Return the mentions that are objects of a verb: Oslo in "I live in Oslo".
+    """Return the objects of a verb in the sentence *text*: the mention of Oslo for "I live in Oslo".
 
-    *text* is the sentence, and *end* the index at which the verb ends in it. *offset* is the position of the sentence
-    in the content. *mentions* are the candidates. *pattern* is the pattern that the verb matches.
+    *end*: the index in *text* after the verb. *subject*: the verb's subject. *offset*: the index of *text* in the
+    message. *mentions*: the names to choose from. *pattern*: the pattern that the verb matches.
     """
     clause = _CLAUSE_END.search(text, end + 1)
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
@@ -103,11 +103,10 @@ def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
 
 
 def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    """Return the words after a verb ("senior engineer") as its grammatical object; None if they name nothing.
+    """Return the words after a verb, such as "senior engineer", as a mention; None if they name nothing ("she").
 
-    *words* is a match of `_FREE`. Words name nothing if all of them are function words or vague nouns ("the thing"), if
-    they begin with a pronoun ("she"), or if a place is expected and they end with a year. *kind* is the entity type to
-    give to the object, such as "Place". *offset* is the position of the sentence in the content.
+    *words*: a match of `_FREE`. *offset*: the index of the sentence in the message. *kind*: the entity type of the
+    mention, such as "Place".
     """
     name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
     lows = name.casefold().split()
@@ -129,10 +128,9 @@ def _is_fuller(free: Mention, mention: Mention) -> bool:
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention*, the object of a verb, with the entity type that objects of this verb have, such as "Place".
+    """Return *mention*, a verb's object, with the entity type that *pattern* gives, such as "Place".
 
-    *pattern* is the pattern that the verb matches; it names this type. A mention keeps its own type if it is a person,
-    a place or a relative, or an organisation and the verb takes no place.
+    People, relatives and places keep their type. Organisations do too, unless the verb takes a place.
     """
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
@@ -158,10 +156,9 @@ def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
 
 
 def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
-    """Return the activity after "used to" or "stopped", as an object: "used to play chess" -> "playing chess".
+    """Return the activity after "used to" or "stopped": "playing chess" for "used to play chess"; empty if none.
 
-    *end* is the index in *text* at which the verb ends. *offset* is the position of *text* in the content. The result
-    is empty without an activity.
+    *end*: the index in *text* after the verb. *offset*: the index of *text* in the message.
     """
     match = _HABIT.match(text, end)
     verb = match["verb"].casefold() if match else ""

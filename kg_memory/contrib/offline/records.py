@@ -139,7 +139,7 @@ class _Reader:
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
     ) -> Iterator[RecordField]:
-        """Yield the fact that *about* has the nested object *part* under *key*, and then the facts of *part* itself.
+        """Yield the fact that *about* has the JSON object *part* under *key*, then the facts of *part* itself.
 
         *dates* are those of the parent, and *depth* is the level of nesting. *verb* is for the sentence: "Order 17:
         item is Chair."
@@ -183,10 +183,9 @@ class _Reader:
 
 
 def _name(record: Record, key: str) -> Thing | None:
-    """Return the entity that *record*, a JSON object, describes; None if it has no name.
+    """Return the entity that a JSON object describes, by its name field, e-mail or id ("order 17"); else None.
 
-    The name is that of a name field, an e-mail address, or an id with a noun ("order 17"). *key* is the object's key in
-    its parent.
+    *key* is the key of the object in its parent.
     """
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:

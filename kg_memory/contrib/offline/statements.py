@@ -109,10 +109,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TextStatement:
-    """A statement in ``content[start:end]``: a subject, a predicate, objects, and a change such as "is" or "ends".
+    """A statement in a text: a subject, a predicate, objects, and a change such as "is" or "ends" (see `Pattern`).
 
-    `verb` and `clause` are the positions of its verb and its clause in the content. `said_by` is its speaker in a
-    transcript. For `change`, see `Pattern`.
+    Its text is ``content[start:end]``.
     """
 
     subject: Mention
@@ -190,11 +189,10 @@ def group_by_sentence(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A verb phrase, as a regular expression, and the predicate that it states; its object follows the verb.
+    """A verb phrase, as a regular expression, and the predicate that it states: "lives in" states ``LIVES_IN``.
 
-    `change` is "is" for a state that is true now, "passes" for a temporary one, "ends" for one that has ended, "never"
-    for one that was never true, "happens" for an event, and "plans" for a plan. `kind` is the type of an object whose
-    type is unknown. With `free`, any following words can be the object.
+    `change`: "is" (true now), "passes" (temporary), "ends" (over), "never" (never true), "happens" (an event) or
+    "plans". `kind`: the type of an object of unknown type. `free`: any words after the verb can be the object.
     """
 
     predicate: str
@@ -273,10 +271,9 @@ def says_something(text: str) -> bool:
 
 
 def choose_statements(statements: Sequence[TextStatement]) -> list[TextStatement]:
-    """Return at most four of *statements*, those of one sentence, in text order.
+    """Return at most four statements of a sentence, the most confident, in text order.
 
-    Of statements about the same subject and objects, the most confident one stays. Statements that differ only in their
-    objects are merged, unless their predicate has only one object (`SINGLE`).
+    Statements that differ only in their objects are merged, unless the predicate has a single object (`SINGLE`).
     """
     chosen: list[TextStatement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):

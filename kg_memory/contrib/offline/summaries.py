@@ -58,10 +58,9 @@ def _weight(name: str, sentence: str, age: int, count: int) -> float:
 
 
 def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return (name, summary) of a community, a group of related entities.
+    """Return (name, summary) of a group of related entities, made from its first members and best sentences.
 
-    The name consists of its first members, and the summary of its most informative sentences. *items* are its members,
-    facts and parts: ``{"entity": ...}``, ``{"fact": ...}`` and ``{"part": ..., "summary": ...}``.
+    *items*: members ``{"entity": ...}``, facts ``{"fact": ...}`` and sub-groups ``{"part": ..., "summary": ...}``.
     """
     name, _ = describe_members(items)
     facts = [item["fact"] for item in items if "fact" in item]

@@ -139,10 +139,10 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield one mention for the noun phrase in ``words[start:end]``, or nothing if the phrase is not a topic.
+    """Yield the topic named by the noun phrase ``words[start:end]``, or nothing if it names no topic.
 
-    Adverbs and vague nouns at the end and amounts ("lots") at the start are dropped. Only the last three words of a
-    longer phrase are used.
+    Adverbs and vague nouns at the end, and amounts ("lots") at the start, are dropped. At most the last three words are
+    used.
     """
     while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1

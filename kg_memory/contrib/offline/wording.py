@@ -31,10 +31,10 @@ _COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
 def write_sentence(
     statement: TextStatement, content: str, speaker: str | None, *, over: bool, dates: Sequence[Span] = ()
 ) -> str:
-    """Return *statement* as a sentence that is clear by itself, in the past tense if the fact is *over*.
+    """Return *statement* as a sentence that is clear by itself: "I moved to Oslo" -> "Ann lives in Oslo".
 
-    "I moved to Oslo", said by Ann, becomes "Ann lives in Oslo", followed by the words of the message if they say more.
-    *content* is the message, and *speaker* its author. *dates* are the positions of dates, which do not count as more.
+    With *over*, it is in the past tense. *content* is the message, *speaker* its author. The message's own words follow
+    if they say more than the sentence and the *dates* (positions).
     """
     clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)
@@ -56,9 +56,9 @@ def write_sentence(
 
 
 def _name_state(statement: TextStatement, content: str, *, chinese: bool, over: bool) -> str | None:
-    """Return a sentence for the state that *statement* implies: "I moved to Oslo" -> "Ann lives in Oslo"; or None.
+    """Return the state that *statement* implies as a sentence, or None: "I moved to Oslo" -> "Ann lives in Oslo".
 
-    The sentence is Chinese if *chinese*, and in the past tense if *over*. *content* is the message.
+    *content* is the message. With *over*, the sentence is in the past tense.
     """
     subject, predicate = statement.subject.name, statement.predicate
     named = _list_named(statement.objects, content)

@@ -25,8 +25,8 @@ from kg_memory.text.tokenise import estimate_tokens
 class HeldState(NamedTuple):
     """A state that is true of an entity, such as "Ann lives in Oslo".
 
-    `own` is true if the entity is the subject of the state, and false if it is an object. `statements` is how often
-    the state was stated. `begin` is when it began, or became known, in microseconds since the epoch.
+    `own`: whether the entity is the subject of the state, not an object. `statements`: how often it was stated.
+    `begin`: when it began or became known, in microseconds since the epoch.
     """
 
     id: str
@@ -51,7 +51,7 @@ class HeldState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProfileLimits:
-    """Size limits of a profile, the topics to show first, and the only topics to show (empty: all topics)."""
+    """Size limits of a profile; `prefer_topics` are shown first, and `only_topics`, if any, are shown alone."""
 
     max_tokens: int | None
     max_subtopics: int
@@ -62,10 +62,9 @@ class ProfileLimits:
 
 @dataclass(slots=True)
 class _Draft:
-    """A line of a profile under construction: one sentence with its period; `_to_slot` converts it to a `ProfileSlot`.
+    """A line of a profile that is being built: a sentence and its period in words, such as "since May 2023".
 
-    Facts with the same sentence and the same period share one line; `states` are these facts. `content` is the
-    sentence, perhaps shortened. `when` is the period in words, such as "since May 2023".
+    `states` are the facts with this sentence and this period.
     """
 
     content: str
@@ -74,35 +73,32 @@ class _Draft:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """How often the facts in this line were stated, then `confidence`; the lines of lowest weight are cut first."""
+        """(number of statements, confidence) of the facts in this line of a profile; the lowest lines are cut first."""
         return sum(state.statements for state in self.states), self.confidence
 
     @property
     def confidence(self) -> float:
-        """The highest confidence, from 0 to 1, of the facts in this line."""
+        """The highest confidence, from 0 to 1, of the facts in this line of a profile."""
         return max(state.confidence for state in self.states)
 
 
 @dataclass(slots=True)
 class _Shelf:
-    """A sub-topic of a profile under construction, such as "allergies" in the topic "diet", with its lines.
-
-    `drafts` maps (sentence in lower case, period in words) to a line: ``{("ann eats fish", "since May 2023"): ...}``.
-    """
+    """A sub-topic of a profile that is being built, such as "allergies" in the topic "diet", with its lines."""
 
     topic: str
     name: str
     description: str = ""
-    drafts: dict[tuple[str, str], _Draft] = field(default_factory=dict)
+    drafts: dict[tuple[str, str], _Draft] = field(default_factory=dict)  # by (sentence in lower case, period)
 
 
 def build_profile(
     name: str, states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> Profile:
-    """Return the profile of the entity called *name*: its *states*, sorted into topics and sub-topics.
+    """Sort *states*, which are true of the entity *name*, into topics and sub-topics; return them as a profile.
 
-    The first of *schemas* that matches a state determines its sub-topic. States that match no schema are put in the
-    topic ``other``; with *strict*, they are left out.
+    The first of *schemas* that matches a state determines its sub-topic. Unmatched states go to the topic ``other``;
+    with *strict*, they are left out.
     """
     filled = _fill(states, schemas, limits, strict=strict)
     groups = _fold_rest(_by_topic(filled, schemas, limits), limits.max_subtopics)
@@ -118,7 +114,7 @@ def build_profile(
 
 
 def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
-    """Return the topic names of *schemas* in order, then ``other`` unless *strict*."""
+    """Return the topic names of all *schemas* in order; unless *strict*, ``other`` is the last."""
     names = dict.fromkeys(topic for schema in schemas for topic in schema.topics)
     return list(names if strict else {**names, FALLBACK: None})
 
@@ -126,9 +122,9 @@ def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
 def _fill(
     states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> dict[tuple[str, str], _Shelf]:
-    """Sort *states* into sub-topics; return these by topic and sub-topic name: ``{("diet", "allergies"): ...}``.
+    """Sort *states* into sub-topics; return these by topic and name: ``{("diet", "allergies"): ...}``.
 
-    States that match none of *schemas* are put in the topic ``other``; with *strict*, they are left out.
+    States that match none of *schemas* go to the topic ``other``; with *strict*, they are left out.
     """
     shelves: dict[tuple[str, str], _Shelf] = {}
     for schema in schemas:
@@ -151,9 +147,9 @@ def _fill(
 
 
 def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the sub-topic *shelf*: to the line with the same text and dates, or else as a new line.
+    """Add *state* to the line of a sub-topic with the same sentence and dates, or else as a new line.
 
-    The text of a new line is shortened to about *max_tokens* tokens.
+    A new line is cut after about *max_tokens* tokens.
     """
     text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
     key = text.casefold(), when
@@ -178,7 +174,7 @@ def _shorten(text: str, max_tokens: int) -> str:
 def _by_topic(
     shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[TopicSchema], limits: ProfileLimits
 ) -> dict[str, list[_Shelf]]:
-    """Group *shelves*, the sub-topics of a profile, by topic: ``{"diet": [...], ...}``; drop empty sub-topics.
+    """Group the sub-topics of a profile by topic, without the empty ones: ``{"diet": [...], ...}``.
 
     Preferred topics come first, then the other topics in the order of *schemas*.
     """
@@ -192,10 +188,7 @@ def _by_topic(
 
 
 def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Shelf]]:
-    """Limit each topic to *most* sub-topics: merge the smallest ones into a sub-topic called ``other``.
-
-    *groups* maps each topic to its sub-topics.
-    """
+    """Merge the smallest sub-topics of each topic into ``other`` until *most* remain; return *groups*."""
     for topic, shelves in groups.items():
         if len(shelves) <= most:
             continue
@@ -210,10 +203,10 @@ def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Sh
 
 
 def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, ...]:
-    """Remove lines from the profile until it fits the token limit; return the ids of the facts in these lines.
+    """Remove lines from a profile until it fits the token limit; return the ids of the facts removed.
 
-    *groups* maps each topic to its sub-topics. Lines are chosen in turns, one from each sub-topic, the line that was
-    stated most often first. Preferred topics are served before all others. The lines not chosen are removed.
+    *groups* maps each topic to its sub-topics. The lines that were stated most often are kept, in turns from each
+    sub-topic, first from preferred topics.
     """
     if limits.max_tokens is None:
         return ()
@@ -244,7 +237,6 @@ def _to_sub_topic(shelf: _Shelf) -> ProfileSubTopic:
 
 
 def _to_slot(draft: _Draft) -> ProfileSlot:
-    """Convert *draft*, a line under construction, to a finished line (slot) of the profile."""
     first = draft.states[0]
     return ProfileSlot(
         content=draft.content,

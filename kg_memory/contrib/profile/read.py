@@ -35,12 +35,11 @@ def read_profile(
     *,
     strict: bool,
 ) -> Flow[Profile]:
-    """Return the profile of the entity called *name*: the states that are true of it, sorted into topics.
+    """Return the profile of the entity called *name*: the lasting facts that are true of it, sorted into topics.
 
-    *schema* defines the topics: a dict or the path of a file, see `topics.read_schema`. With *strict*, states that
-    match none of its topics are left out; otherwise the default topics and ``other`` are used for them. *limits* are
-    the fields of `ProfileLimits`. *times* are two: when the states are true, and at which time the memory is asked;
-    ``None`` means now.
+    *schema*: the topics, as a dict or the path of a file (see `topics.read_schema`). With *strict*, facts outside these
+    topics are left out. *limits*: the fields of `ProfileLimits`. *times*: when the facts are true, and when the memory
+    is asked; None means now.
     """
     room = _validate_limits(**limits)
     schemas = yield from work(partial(read_schema, schema, strict=strict))  # off the event loop: may read a file
@@ -66,9 +65,9 @@ def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: An
 
 
 def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool) -> None:
-    """Raise `InputError` if `prefer_topics` or `only_topics` in *limits* has a topic that does not exist.
+    """Raise `InputError` if `prefer_topics` or `only_topics` in *limits* has an unknown topic.
 
-    The topics are those of *schemas* and, unless *strict*, ``other``: the topic of states that match no schema.
+    Known topics are those of *schemas* and, unless *strict*, ``other``.
     """
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
@@ -78,7 +77,7 @@ def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, s
 
 
 class _Row(NamedTuple):
-    """A state that is true of an entity, as read from the database; the query `queries.STATES` explains the fields."""
+    """A state (lasting fact), as read from the database; the query `queries.STATES` explains the fields."""
 
     id: str
     predicate: str
@@ -98,7 +97,7 @@ class _Row(NamedTuple):
 
 
 def _read_states(rows: Sequence[Row]) -> list[_Row]:
-    """Convert *rows*, the result of the query `queries.STATES`, to one `_Row` for each state.
+    """Convert the result of the query `queries.STATES` to a list with one `_Row` for each state (lasting fact).
 
     *rows* is one row with a list of values in each column, or empty if the namespace has no graph.
     """
@@ -113,10 +112,7 @@ def _read_states(rows: Sequence[Row]) -> list[_Row]:
 
 
 def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
-    """Return the ids of the *states* that are doubtful: each was derived from another fact that is no longer true.
-
-    *point* is the time asked about. If none of the states was derived from other facts, the database is not queried.
-    """
+    """Return the ids of the *states* that were derived from another fact no longer true at the time *point*."""
     resting = [state.id for state in states if state.premises]
     if not resting:
         return set()
@@ -125,9 +121,10 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
-    """Yield *states* with their dates, and a `mark` if they are disputed, doubtful or not confirmed by the text.
+    """Yield *states* with their dates, and with a `mark` such as "disputed" or "doubtful", else "".
 
-    *rivals* are database rows of facts that contradict a state. *doubtful* are the ids of doubtful states.
+    *rivals* are database rows of facts that contradict a state. *doubtful* are ids of states derived from facts that
+    are no longer true.
     """
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:

@@ -58,7 +58,7 @@ Family = Annotated[Text, AfterValidator(_check_family)]
 
 
 class SubTopic(BaseModel, extra="forbid", frozen=True):
-    """A sub-topic in the schema of a profile, with the words and the (groups of) predicates of its facts."""
+    """A sub-topic of a profile, such as "allergies", and the words and predicates of the facts that belong to it."""
 
     description: Text = ""
     predicates: tuple[Text, ...] = ()
@@ -83,9 +83,8 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 class TopicSchema:
     """The topics and sub-topics of profiles, with the rules by which `place` finds the sub-topic of a fact.
 
-    `words` are rules (text, word stems, (topic, sub-topic)): the sentence of a fact must contain the text and all
-    stems. `names` maps the name of a predicate, or of a group of predicates, to the (topic, sub-topic) pairs of its
-    facts. `place` tries `words`, then `names`, each in the order of the schema, and returns the first match.
+    `words` are rules (text, word stems, (topic, sub-topic)): a fact's sentence must contain text and stems. `names`
+    maps predicates to (topic, sub-topic) pairs.
     """
 
     topics: Mapping[str, Topic]
@@ -93,10 +92,9 @@ class TopicSchema:
     names: dict[str, list[Place]] = field(default_factory=dict)
 
     def place(self, predicate: str, sentence: str, *, as_object: bool) -> Place | None:
-        """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``; ``None`` if none matches.
+        """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``; None if no rule matches.
 
-        The words of its *sentence* are tried first, then its *predicate*, then the predicate's family (a group of
-        predicates). *as_object* is true if the entity of the profile is only an object of the fact.
+        *as_object* is true if the entity of the profile is only an object of the fact.
         """
         for topic, name in self._matches(predicate, sentence):
             if self.topics[topic].sub_topics[name].as_object or not as_object:
@@ -104,7 +102,7 @@ class TopicSchema:
         return None
 
     def _matches(self, predicate: str, sentence: str) -> Iterator[Place]:
-        """Yield each (topic, sub-topic) that a fact matches: by words, then by predicate, then by predicate family."""
+        """Yield each (topic, sub-topic) that a fact matches, first by *sentence*, then by *predicate*."""
         if self.words:
             plain, stems = _fold(sentence), set(terms(sentence))
             yield from (place for word, parts, place in self.words if word in plain and parts <= stems)
@@ -115,10 +113,9 @@ class TopicSchema:
 
 
 def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
-    """Return the schemas that sort facts into topics: the schema in *value*, then the default schema unless *strict*.
+    """Return the schemas that sort facts into topics: the schema *value*, then the default schema unless *strict*.
 
-    *value* is a dict or the path of a TOML or JSON file. If it is None, only the default schema is returned. Errors:
-    `InputError` for an invalid schema.
+    *value* is a dict, or the path of a TOML or JSON file; None means only the default. Errors: `InputError`.
     """
     if value is None:
         return [default_schema()]
@@ -128,12 +125,12 @@ def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
 
 @cache
 def default_schema() -> TopicSchema:
-    """Return the parsed schema that is shipped with the package, ``topics.toml``."""
+    """Return the default schema of topics, read from the package's ``topics.toml``."""
     return parse_schema(tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8")))
 
 
 def parse_schema(value: object) -> TopicSchema:
-    """Convert the dict *value* to a schema. Errors: `InputError`, which names the invalid part."""
+    """Convert the dict *value* to a schema: ``{"diet": {"sub_topics": {...}}}``. Errors: `InputError`."""
     try:
         schema = TopicSchema(_TOPICS.validate_python(value))
     except ValidationError as error:

@@ -51,11 +51,10 @@ DECIDED = "DECIDED DECIDED_ON DECIDED_TO DECIDED_TO_USE CHOSE CHOOSES AGREED_ON 
 
 
 class Reports(Group):
-    """Reports: a timeline of changes, a profile of a person, and notes from which the next session can continue.
+    """Reports about the memory: a digest of changes, a profile of a person, and notes for the next session.
 
-    `render` returns a report as text, Markdown or JSON. With *believed_at*, a report shows what the memory assumed at
-    that time, except that the list of unreadable episodes is always the current one. Times have the forms described in
-    `Facts`. Methods raise `InputError` for invalid arguments.
+    `render` returns a report as text, Markdown or JSON. *believed_at* asks what the memory assumed at that time, but
+    the list of unreadable messages is always current. For the forms of times, see `Facts`.
     """
 
     _group = "reports"
@@ -69,11 +68,10 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 20,
     ) -> Flow[Digest]:
-        """Return a digest of a period: its changes and failures, and the questions that wait for a person's decision.
+        """Return a digest of a period: its changes and failures, and the questions that a person must decide.
 
-        The period is the time of recording. It includes *since* and excludes *until* (default: now). *limit* is the
-        maximum number of items of each kind. Each question has an id, and the shell commands that decide it. Errors:
-        `InputError` if *since* is not before *until*.
+        The period is from *since* up to *until* (default: now), by the time of recording. *limit*: the most items of
+        each kind.
         """
         limit = validate_count("limit", limit)
         time = yield from now()
@@ -157,8 +155,8 @@ class Reports(Group):
     ) -> Flow[Handoff]:
         """Return notes for the next session or agent: plans, decisions, open reviews and the last messages.
 
-        With *thread*, the facts and messages are only from that conversation. *limit* is the maximum number of items
-        of each kind. Messages that look like prompt injections are left out.
+        With *thread*, facts and messages are only from that conversation. *limit*: the most items of each kind.
+        Messages that look like prompt injections are left out.
         """
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -186,7 +184,7 @@ class Reports(Group):
 
 
 def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[tuple[Arbitration, ...]]:
-    """Return the questions that wait for a person: facts that may contradict, and entities that may be the same.
+    """Return the questions for a person: facts that may contradict each other, and entities that may be the same.
 
     *believed_at*, in microseconds since the epoch, selects the questions that were open at that time; None means now.
     """
@@ -216,10 +214,10 @@ def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
-    """Return the decision on two contradicting facts as of the time *believed_at*, such as "waiting" or "supersedes".
+    """Return how the contradiction of two facts was decided at *believed_at*: "waiting", "supersedes" and so on.
 
-    *verdict* is a database row with the current decision ("ruling") and all "decisions" of persons, earliest first.
-    The time is in microseconds since the epoch; later decisions are ignored.
+    *verdict* is a database row with the current "ruling" and all "decisions" of persons, earliest first. *believed_at*
+    is in microseconds since the epoch.
     """
     decisions: Sequence[Row] = verdict["decisions"]
     earlier = [decision for decision in decisions if decision["at"] <= believed_at]

@@ -46,7 +46,7 @@ class Report(Value):
         raise NotImplementedError
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield the sections of the report, each with a title and lines; a section may have no lines."""
+        """Yield the sections of the report. Sections without lines are not shown."""
         raise NotImplementedError
 
     def render(self, form: Form = "text") -> str:
@@ -95,12 +95,12 @@ class Counts(Value):
 
 
 class Digest(Report):
-    """What was recorded from `since` to `until` (exclusive), and what a person has to decide.
+    """A report on what changed from `since` to `until` (exclusive), and what a person has to decide.
 
-    `pending` are open questions, and `conflicts` are contradictions that were settled in the period. `changes` are its
-    latest changes of facts, and `merges` the entities that were merged or split. `failed` are messages that could not
-    be read, `expiring` messages that expire soon, and `fading` facts that nobody has used for long. `counts_before`
-    are the counts of the period of the same length before.
+    - `pending`: open questions. `conflicts`: contradictions that were settled in the period.
+    - `changes`: the latest changes of facts. `merges`: entities that were merged or split.
+    - `failed`: messages that could not be read. `expiring`: messages that expire soon.
+    - `fading`: facts that nobody has used for long. `counts_before`: the counts of the previous period.
     """
 
     since: datetime
@@ -117,11 +117,11 @@ class Digest(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the digest, with the dates of its period."""
+        """The heading: ``"Digest from 2024-05-01 to 2024-05-08"``."""
         return f"Digest from {day_in_figures(self.since)} to {day_in_figures(self.until)}"
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield the sections of the digest, each with a title and lines; a section may have no lines."""
+        """Yield the sections: numbers, open questions, changes, merges, and messages and facts to check."""
         now, before = self.counts, self.counts_before
         yield Chapter(
             "Numbers, with those of as long a time before",
@@ -143,10 +143,10 @@ class Digest(Report):
 
 
 class Identity(Report):
-    """A portrait of a person: the facts about them, and what changed since `since`.
+    """A report on a person: the facts about them, and what changed since `since`.
 
-    `states` are true now, `plans` are intended, and `events` have happened, latest first. `entity` has a current
-    summary of the person; it is None in a report on the past.
+    `states` are true now, `plans` are intended, and `events` have happened, latest first. `entity` has a summary of the
+    person; it is None in a report on the past.
     """
 
     name: str
@@ -160,11 +160,11 @@ class Identity(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the portrait: the person's name."""
+        """The heading: the name of the person."""
         return escape_line(self.name)
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield the sections of the portrait, each with a title and lines; a section may have no lines."""
+        """Yield the sections: the summary, what is true now, plans, events and changes."""
         summary = self.entity.summary if self.entity else ""
         yield Chapter("Summary", [ReportLine(escape_line(summary))] if summary else [])
         yield Chapter("Is so", list(map(_fact_line, self.states)))
@@ -174,11 +174,10 @@ class Identity(Report):
 
 
 class Handoff(Report):
-    """Notes with which the next session or agent continues the work.
+    """Notes for the next session or agent: open questions, plans, decisions, changes and the last messages.
 
-    `pending` are open questions, `decisions` the latest decisions, and `plans` open plans (those with a date first).
-    `changes` are the latest changes of facts, and `episodes` the last messages, earliest first. If `thread` is set,
-    plans, decisions and messages are only from that conversation.
+    `pending` are open questions, and `episodes` the last messages, earliest first. If `thread` is set, plans, decisions
+    and messages are only from this conversation.
     """
 
     thread: str | None = None
@@ -191,11 +190,11 @@ class Handoff(Report):
 
     @property
     def title(self) -> str:
-        """The heading of the handoff (notes for the next session), with the name of its conversation thread, if any."""
+        """The heading: ``"Handoff"``, or with a conversation ``"Handoff of support-42"``."""
         return f"Handoff of {escape_line(self.thread)}" if self.thread else "Handoff"
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield the sections of the handoff, the notes for the next session; a section may have no lines."""
+        """Yield the sections: next steps, decisions, open questions, changes and messages."""
         yield Chapter("Next steps", list(map(_fact_line, self.plans)))
         yield Chapter("Decisions", list(map(_fact_line, self.decisions)))
         yield Chapter("Open questions", list(map(_arbitration_line, self.pending)))

@@ -200,10 +200,9 @@ def _choose(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Ask the person to correct the verdict and the dates of *review*; return the corrections, or ``None`` without any.
+    """Ask the person to correct *review*; return ``{"verdict": None, "valid_at": "2019", "invalid_at": None}``.
 
-    The result has an entry for each field, None if it stays: ``{"verdict": None, "valid_at": "2019", "invalid_at":
-    None}``.
+    None stands for a value that stays. If all stay, the result is None.
     """
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}

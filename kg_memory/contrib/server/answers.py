@@ -36,11 +36,9 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
-    """The place in a list where a page begins. The client gets it as an opaque ``cursor`` for the next page.
+    """Where a page of a list begins: after *skip* items, or at *after*, the cursor of a `GraphMemory` method.
 
-    A page begins after the first *skip* items or, if *after* is set, at the place for which a `GraphMemory` method
-    returned this cursor. All pages of a list show the data as it was believed at the time *believed_at* (ISO 8601), so
-    that they fit together.
+    Clients get it as an opaque ``cursor``. *believed_at* (ISO 8601): all pages show the data as believed at this time.
     """
 
     skip: int = 0
@@ -72,8 +70,8 @@ class PagePosition:
 def cut_page(items: Sequence[T], place: PagePosition, limit: int) -> Page[T]:
     """Return the first *limit* of *items* as a page, with a cursor for the next page if there is one.
 
-    *place* is the position of ``items[0]`` in the whole list. There is a next page if the caller passes more than
-    *limit* items, or if the items have so much text that the list was cut (`MOST_CHARACTERS`).
+    *place*: the position of ``items[0]`` in the whole list. There is a next page if *items* is longer than *limit*, or
+    was cut at `MOST_CHARACTERS` of text.
     """
     end = place.skip + min(limit, len(items))
     more = (len(items) > limit or _are_long(items)) and end <= DEEPEST

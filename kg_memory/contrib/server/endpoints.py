@@ -69,12 +69,11 @@ def describe(operation: str, answers: Mapping[int | str, Arguments] | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An HTTP route that calls the `GraphMemory` method named *verb*, such as ``facts.list``.
+    """An HTTP route that calls the `GraphMemory` method *verb*, such as ``facts.list``.
 
-    *method* is the HTTP method, such as "GET". Names in braces in *path* are parameters of the memory method. The API
-    key of a request needs *scope*. *status* is that of a successful response. With *whole*, the whole list is read
-    before a page is cut from it. With *heavy*, only a few such calls run at a time. *example* is a request body for the
-    API documentation.
+    *path*: names in braces are parameters of the method. *scope*: the right that the API key needs. *status*: of a
+    successful response. *whole*: read the whole list before cutting a page. *heavy*: run only a few such calls at a
+    time. *example*: a request body for the API documentation.
     """
 
     method: str
@@ -130,8 +129,7 @@ class _Verb:
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
         """Call the `GraphMemory` method with *arguments* and return its result.
 
-        With *apart*, the sync function is called in a thread; otherwise the async function is awaited. The argument for
-        a ``*args`` parameter is a list, which is unpacked.
+        *apart*: run the sync method in a thread instead of awaiting the async method. ``*args`` are given as a list.
         """
         listed: Sequence[Any] = ()
         for name, parameter in self.parameters.items():
@@ -216,10 +214,9 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
 
 
 def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
-    """Return the signature of the endpoint function of *route*, which FastAPI reads: a list of its parameters.
+    """Return the signature of the endpoint function of *route*, as a list of parameters for FastAPI.
 
-    They are the request, the access rights, the path parameters, and the parameters named in *offered*: parameters of
-    the memory method that become query parameters (GET) or fields of the JSON body.
+    *offered*: the parameters of the memory method that clients may set, in the query (GET) or in the JSON body.
     """
     parameters = [
         _parameter("request", Request),
@@ -276,10 +273,9 @@ class _Answer:
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
     async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: PagePosition) -> Page[Any]:
-        """Call the memory method *call* with *arguments* and return one page, at *place*, of the list that it returns.
+        """Call the `GraphMemory` method *call* with *arguments*, and return the page at *place* of its list.
 
-        All pages show the data as it was believed at one time, so that they fit together: the client's ``believed_at``,
-        or else the time of the first request.
+        All pages show the data as believed at one time: the client's ``believed_at`` or the time of the first request.
         """
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
@@ -299,10 +295,9 @@ class _Answer:
 
 
 def to_argument(name: str, value: Any) -> Any:
-    """Convert the value of a query parameter for `GraphMemory`: ``("during", "2023..2024") -> ("2023", "2024")``.
+    """Convert the query parameter *name* for `GraphMemory`: ``("during", "2023..2024")`` to ``("2023", "2024")``.
 
-    *name* is the parameter. JSON texts are parsed; other values are returned unchanged. Raises `ProblemError` 422 for
-    invalid JSON.
+    JSON texts such as ``where`` are parsed; other values stay unchanged. Raises `ProblemError` 422 for invalid JSON.
     """
     if name == "during" and isinstance(value, str) and ".." in value:
         return tuple(end.strip() or None for end in value.split("..", 1))

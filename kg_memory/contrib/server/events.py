@@ -101,14 +101,11 @@ class Listener:
 
 
 class Feed:
-    """Reads the changes in *namespace* from the database once a second, and queues them as events for all open streams.
-
-    It runs while at least one stream is open. Events are not stored after sending, because their data may be deleted at
-    any time. For a client that reconnects, the events that it missed are read from the database again.
-    """
+    """Reads the changes in *namespace* once a second, and queues them as events for all open event streams."""
 
     def __init__(self, service: Service, namespace: str) -> None:
         self._service, self._memory, self._namespace = service, service.memory, namespace
+        # Sent events are not stored, because their data may be deleted at any time.
         self._listeners: list[Listener] = []
         self._cleared = 0
         self._task: asyncio.Task[None] | None = None
@@ -126,11 +123,9 @@ class Feed:
             listener.drop()
 
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
-        """Yield the texts of all events after the event id *last* (``None``: only new events) until the stream ends.
+        """Yield the text of each event after the event id *last* (None: only new events) until the stream ends.
 
-        ``None`` is yielded before each batch of events, and after `PING` seconds without events, so that the caller can
-        check whether the client's API key is still valid. Each batch ends with the comment `END`, so that proxies send
-        the last event without delay.
+        ``None`` is yielded before each batch and at least every `PING` seconds, so that the caller can check the key.
         """
         listener = Listener()
         self._listeners.append(listener)
@@ -148,7 +143,7 @@ class Feed:
                     yield None
                     while text := listener.take():
                         yield text
-                    yield END
+                    yield END  # so that proxies send the last event without delay
                 await asyncio.sleep(PAUSE)
         finally:
             self._listeners.remove(listener)
@@ -157,8 +152,7 @@ class Feed:
     async def _follow(self, watch: Watch) -> None:
         """While a stream is open, read the changes every `INTERVAL` seconds and queue them as events.
 
-        *watch* remembers which data was already seen. If data is deleted meanwhile, a new watch replaces it, because it
-        may contain the deleted data.
+        *watch*: remembers the data that was already read.
         """
         counts: Row = {}
         begun = False
@@ -176,8 +170,7 @@ class Feed:
     async def _look(self, watch: Watch, counts: Row) -> Row:
         """Read the changes since the last read, queue them as events for all streams, and return the new counts.
 
-        The counts are numbers of episodes and of model calls and tokens; *counts* are those of the last read. If data
-        is deleted during this read, nothing is queued, and *counts* is returned.
+        *counts*: those of the last read (episodes, model calls, tokens); returned if data is deleted meanwhile.
         """
         cleared, since = self._cleared, watch.reached or watch.since
         seen = await self._run(watch.look())
@@ -250,10 +243,9 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
-    """Convert *seen*, the result of one database read, to events: one or more for each new or changed episode or fact.
+    """Convert one database read, *seen*, to events with the ids ``(time, 1)``, ``(time, 2)`` and so on.
 
-    If the counts in *seen* differ from *counts*, those of the read before, there is an event with the new counts, too.
-    The event ids are ``(time, 1)``, ``(time, 2)`` and so on.
+    *counts*: the counts of the read before; if they changed, one event has the new counts.
     """
     content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
     for change in seen.changes:

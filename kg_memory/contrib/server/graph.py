@@ -166,10 +166,9 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
-    """Convert query parameters of a URL, which are texts, to keyword arguments for methods of `GraphMemory`.
+    """Convert query parameters of a URL: ``during="2023..2024"`` becomes ``{"during": ("2023", "2024")}``.
 
-    ``during="2023..2024"`` becomes ``{"during": ("2023", "2024")}``, and the filter ``where`` is parsed as JSON. Other
-    values are not changed.
+    The filter ``where`` is parsed as JSON; other values stay unchanged.
     """
     return {name: to_argument(name, value) for name, value in given.items()}
 

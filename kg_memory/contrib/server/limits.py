@@ -61,8 +61,7 @@ class RateLimit:
 class Shares:
     """Limits how many event streams, sessions and imports are open at the same time.
 
-    *limits* maps each kind to its limit for one API key and its limit for all keys together:
-    ``{"sessions": (50, 10_000)}``.
+    *limits* maps each kind to (limit of one API key, limit of all keys): ``{"sessions": (50, 10_000)}``.
     """
 
     def __init__(self, limits: Mapping[str, tuple[int, int]]) -> None:
@@ -140,11 +139,10 @@ class Jobs:
     async def run(
         self, request: Request, namespace: str, asked: Hashable, call: Callable[[Job], Awaitable[T]], *, cancel: bool
     ) -> T:
-        """Run *call* and return its result. If an equal call is running in *namespace*, wait for its result instead.
+        """Run *call* and return its result; if an equal call is running in *namespace*, return the result of that call.
 
-        Calls are equal if their *asked* are. Waits at most `WAIT` seconds for its turn, then raises `ProblemError` 429.
-        When all clients have disconnected, `Job.check` raises within the call; with *cancel*, its task is cancelled,
-        too.
+        Calls are equal if their *asked* are. Raises `ProblemError` 429 after `WAIT` seconds without a turn. If all
+        clients disconnect, the call is told to stop; *cancel* also cancels its task.
         """
         job = await self._find(namespace, asked)
         if job is None:
@@ -169,9 +167,9 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Wait until a new call may start in *namespace* and return ``None``, or return a running call to share.
+        """Return a running call in *namespace* with an equal *asked*, or wait until a new call may start: None.
 
-        A running call is shared if its *asked* is equal. Raises `ProblemError` 429 after `WAIT` seconds.
+        Raises `ProblemError` 429 after `WAIT` seconds.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT

@@ -71,10 +71,10 @@ RETURN {_WATCHED_EPISODE} AS episode
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The changes that one read of a `Watch` has found: new or changed episodes (stored messages or texts), and facts.
+    """The changes that one call of `Watch.look` found: new or changed messages and facts, and current counts.
 
-    `counts` has the number of episodes, in total and for each status in `UNREAD`, and today's model calls and tokens:
-    ``{"episodes": 120, "waiting": 3, "calls": 40, ...}``.
+    `counts` has the numbers of messages, and today's model calls and tokens: ``{"episodes": 120, "waiting": 3, "calls":
+    40, ...}``.
     """
 
     counts: Mapping[str, int]
@@ -98,10 +98,10 @@ class Watch:
     """The times of the latest returned changes, by key, so that the overlap does not return them again."""
 
     def look(self) -> Flow[Seen]:
-        """Return the episodes and facts that changed since the last call, and the current counts of the namespace.
+        """Return the messages and facts that changed since the last call, and the current counts.
 
-        Episodes are stored messages or texts. The first call returns the changes since `since`. At most `MAX_EVENTS`
-        new episodes and as many changes of facts are returned; the next call returns the rest.
+        The first call starts at the time `since`. Each call returns at most 1,000 new messages and 1,000 changes of
+        facts; the next call returns the rest.
         """
         time = yield from now()
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
@@ -138,10 +138,9 @@ class Watch:
         return episodes
 
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return the new or changed episodes among *episodes* (rows by id), earliest first, and remember their status.
+        """Return the new or changed messages among *episodes* (rows by id), earliest first; remember their status.
 
-        The status of a finished episode that was stored before the time *begin* (microseconds) is dropped, to save
-        memory.
+        Finished messages from before the time *begin* (microseconds) are not remembered.
         """
         changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
         for id_, episode in episodes.items():

@@ -169,9 +169,5 @@ NAMES: Mapping[str, Parameter] = {
 
 
 def find_parameter(verb: str, name: str) -> Parameter:
-    """Return the description of the parameter *name* of the memory method *verb*, such as ``facts.list``.
-
-    A description for this method alone (with the key ``"usage.estimate.episodes"``) is preferred to a general one
-    (``"episodes"``).
-    """
+    """Return the description of the parameter *name* of the memory method *verb*, such as ``"facts.list"``."""
     return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

@@ -120,10 +120,9 @@ def describe_problems(app: FastAPI) -> None:
 
 
 def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({})) -> ProblemError | None:
-    """Convert *error* to a `ProblemError`, the error response for the client; ``None`` if the error is unexpected.
+    """Convert *error* to a `ProblemError`, the response for the client; None for an error of an unexpected type.
 
-    An unexpected error is a fault of the server. *routes* maps names of Python methods to HTTP routes: if the text of
-    an error advises to call a method, the route is named instead.
+    *routes* maps methods to HTTP routes, which replace them in error texts: ``{"facts.list": "GET /facts"}``.
     """
     if isinstance(error, ProblemError):
         return error
@@ -149,9 +148,8 @@ def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
 def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
     """Make *app* answer errors with problem details (RFC 9457).
 
-    *paths* are the URL prefixes of this API: in requests for other paths, HTTP errors such as 404 keep their usual
-    form. *routes* maps names of Python methods to HTTP routes: if the text of an error advises to call a method, the
-    route is named instead.
+    Outside *paths*, the URL prefixes of this API, HTTP errors such as 404 keep their usual form. *routes* maps methods
+    to HTTP routes, which replace them in error texts: ``{"facts.list": "GET /facts"}``.
     """
 
     def answer(request: Request, status: int, detail: str, **more: Any) -> Response:

@@ -113,10 +113,9 @@ class BackgroundReader:
                 logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
-        """Read the unread episodes of *namespace* until none is left. If the database or the model is away, retry.
+        """Extract facts from the unprocessed messages of *namespace* until none is left.
 
-        The pauses between retries grow. Other errors are logged; the episodes stay saved, and the next `wake` tries
-        again.
+        If the database or the model is unavailable, it retries after growing pauses. Other errors are logged.
         """
         settings, failures = self._memory.settings, 0
         pause = settings.window_seconds if settings.plan == "economy" else GATHERING
@@ -144,9 +143,9 @@ class BackgroundReader:
             self._tasks.pop(namespace, None)
 
     async def _take_turn(self, namespace: str) -> float:
-        """Read up to `TURN` unread episodes of *namespace*; return how many seconds to wait before the next call.
+        """Extract facts from up to 200 messages of *namespace*; return the seconds to wait before the next call.
 
-        If unread episodes are left, or if another process is reading the namespace, it stays scheduled.
+        The namespace stays scheduled if messages are left, or if another process is working on it.
         """
         async with self._slots, self._leases.hold(namespace) as lease:
             if lease is None:

@@ -19,10 +19,7 @@ MOST_SESSIONS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the server, for `create_app`: allowed hosts and origins, size and rate limits, and background work.
-
-    The background work is the extraction of facts from the messages that the server has saved (`read`).
-    """
+    """Options of the server, for `create_app`: allowed hosts and origins, limits, and extraction of facts."""
 
     hosts: tuple[str, ...] = ()
     """Names that the ``Host`` header may have besides those of this machine; ``*`` allows all."""
@@ -54,10 +51,10 @@ class Options:
 
 @dataclass(slots=True)
 class Service:
-    """The memory that the server offers, and the objects that all routes share; stored as `app.state.service`.
+    """The objects that all routes share, such as the memory; stored as `app.state.service`.
 
-    `stopping` is set when the server begins to stop. `listeners` counts the open event streams by namespace. `large` is
-    a lock: requests for many items run one after another.
+    `stopping`: whether the server is stopping. `listeners`: the number of open event streams by namespace. `large`: a
+    lock, so that only one large request runs at a time.
     """
 
     memory: GraphMemory

@@ -66,9 +66,9 @@ class Outbox:
             self._sending = asyncio.create_task(self._send())
 
     async def stop(self, seconds: float) -> None:
-        """Wait until the remaining hints are in the Redis stream of the workers; give up after *seconds*.
+        """Wait up to *seconds* until the remaining hints are in the workers' Redis stream, then stop sending.
 
-        A hint is the name of a namespace with new episodes: worker processes then extract the facts of these episodes.
+        A hint is the name of a namespace with new messages, for the workers to extract their facts.
         """
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
@@ -116,7 +116,7 @@ class Worker:
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Make `run` finish the episodes that are being read, and return."""
+        """Make `run` return as soon as it has finished the messages that are being processed."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -129,10 +129,9 @@ class Worker:
         await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Follow the Redis stream of hints until `stop`; start to read the episodes of each namespace that it names.
+        """Read hints (names of namespaces with new messages) until `stop`, and start processing each namespace.
 
-        A hint is the name of a namespace with new episodes. Every `_look_seconds`, or more often while the stream is
-        unavailable, all namespaces are checked for unread episodes.
+        All namespaces are also checked every `_look_seconds`, or more often while the Redis stream is unavailable.
         """
         looked, took, failures = time.monotonic(), 0.0, 0
         last = FIRST
@@ -156,10 +155,10 @@ class Worker:
                 self._reader.wake(namespace)
 
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
-        """Return the hints after the entry *last* of the Redis stream: ``[("1715679000000-0", "ann")]``.
+        """Return the entries of the Redis stream after the id *last*: ``[("1715679000000-0", "ann")]``.
 
-        A hint is a pair (entry id, namespace with new episodes). Waits up to 0.5 seconds for a hint. Raises
-        `DatabaseUnavailable` if the database server does not answer.
+        An entry is a pair (id, namespace with new messages). Waits up to 0.5 seconds for an entry. Raises
+        `DatabaseUnavailable` if the server does not answer.
         """
         words = ("XREAD", "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, last)
         try:

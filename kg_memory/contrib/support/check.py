@@ -155,7 +155,7 @@ def _has_word(word: str, text: Words) -> bool:
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
     """Return whether the quote *source* refers to an entity by a pronoun, or continues a message that names the entity.
 
-    *words* are the entity's name, *kind* its type ("person"), *claim* the fact, *passage* the message and those before.
+    *words*: the entity's name. *kind*: its type, "person". *claim*: the fact. *passage*: this message and earlier ones.
     """
     is_chinese = passage.language == "chinese"
     continues = passage.answers and len(passage.asked) < _SHORT and _has_pronoun(passage.asked)  # "How was it?"

@@ -192,9 +192,9 @@ _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
-    """A fact that a model or rules extracted from a message, before it is checked against the text.
+    """A fact that was extracted from a message, before it is checked against the text of the message.
 
-    `names` has all names of each entity that the text may use, subject first. `types` has the types of the entities.
+    `names`: all names of each entity of the fact, subject first. `types`: the types of the entities.
     """
 
     sentence: str
@@ -252,9 +252,9 @@ class Passage:
         return self.told_numbers | read_numbers(" ".join(f"{time:%Y %m %d %H %M}" for time in local))
 
     def times_by(self, words: str) -> Iterator[Times]:
-        """Yield the texts from which the date of a fact may be derived, best first, each with its dates and numbers.
+        """Yield the texts that may contain the date of a fact, best first, each with its dates and numbers.
 
-        They are *words* (the fact's quote), the whole message, and the messages before, up to the first text with
+        These are *words* (the fact's quote), the whole message, and the previous messages, up to the first text with
         dates.
         """
         own = Times(words, tuple(find_dates(words, self.at)), read_numbers(words))
@@ -353,10 +353,10 @@ def language_of(text: str) -> Language:
 
 
 def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Find *quote* in *content*; return its position (start, end), and the share of its words that occur there.
+    """Return the position of *quote* in *content*, and the fraction of its words found there: ``((0, 12), 1.0)``.
 
-    If *quote* does not occur literally, the position with most of its words is returned. If fewer than 60 % of its
-    words occur close together, the position is ``None``, and the share `_WITHOUT_SPAN`.
+    If *quote* does not occur literally, it is the position with most of its words. If fewer than 60 % of the words
+    occur close together, the result is ``(None, _WITHOUT_SPAN)``.
     """
     exact = locate(quote, content)
     if exact is not None:

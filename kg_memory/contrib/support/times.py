@@ -47,9 +47,9 @@ class Times(NamedTuple):
 
 
 def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
-    """Return whether *time*, the date given to an extracted fact (ISO 8601), can be derived from one of *sources*.
+    """Return whether *time*, the date of an extracted fact (ISO 8601), can be derived from one of *sources*.
 
-    *at* is when the texts were written. A date close to *at*, or one that cannot be parsed, needs no source.
+    *at*: when the texts were written. True also for None, a date close to *at*, and an invalid date.
     """
     period = parse_period(time, at.tzinfo) if time and at.tzinfo else None
     if time is None or period is None or period.start is None:
@@ -61,10 +61,9 @@ def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bo
 
 
 def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetime) -> bool:
-    """Return whether the date *time* can be derived from the text *source*, which was written at *at*.
+    """Return whether the date *time* can be derived from the text *source*, written at *at*.
 
-    *time* is as given by the model, and may begin with "about" or "before". *start* and *end* are the period it
-    denotes.
+    *time*: as the model wrote it, such as "2023-05" or "about 2020". *start*, *end*: the period that *time* means.
     """
     is_vague = _VAGUE.match(time) is not None
     slack = max(abs(at - start) / 2, 7 * _DAY) if is_vague else _DAY
@@ -95,10 +94,9 @@ def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelt
 
 
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Times) -> bool:
-    """Return whether *source* has a number from which a date can be computed, as "on the 5th" or "3 years ago".
+    """Return whether a number in *source* gives a date, as in "on the 5th" or "3 years ago".
 
-    *figures* are year, month and day of the date as digits: ``["2024", "5"]``. *local* is the date itself, and *at*
-    the time of the text.
+    *figures*: year, month and day of the date: ``["2024", "5"]``. *local*: the date. *at*: when the text was written.
     """
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
     has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers

@@ -21,10 +21,9 @@ _MOST_DAYS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DecaySpans:
-    """How many days a fact spends in each state of decay while nobody states or uses it: fresh, dim, softly forgotten.
+    """How many days a fact stays fresh, then dim, then softly forgotten, after it was last stated or used.
 
-    After that, it is forgotten. The reranker `ByDecay` removes both forgotten states from search results. Each number
-    is from 0 to 100,000 days. Raises `InputError` for other values.
+    After that, it is forgotten. Raises `InputError` unless each number is from 0 to 100,000.
     """
 
     fresh_days: float = 90

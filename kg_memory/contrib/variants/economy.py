@@ -59,11 +59,10 @@ READ_WINDOW = load_prompt(
 
 
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
-    """Save the message in *state*; return its ingestion state, and the messages to read now, in order of arrival.
+    """Save the message in *state*; return its ingestion state, and the messages to process now, in order of arrival.
 
-    Short messages wait until `Settings.window` of them can be read in one model call, or until the first has waited
-    for `window_seconds`. Until then, the returned list is empty. A longer message or another text is read without
-    waiting.
+    Short messages wait until `Settings.window` of them can share one model call, or until the first has waited for
+    `window_seconds`. Until then, the list is empty. Long messages and other texts do not wait.
     """
     saved = yield from accept(state, settings)
     if saved["done"]:

@@ -24,10 +24,10 @@ FILLER = "a filler without content, such as 'Sure!'"
 
 
 def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
-    """Explain each search result in *context*, and the best candidates that were left out.
+    """Explain why each result in *context* was found, and why the best other candidates were left out.
 
-    *winners* are the candidates that were read from the database. *found* has the hits of each retriever, such as the
-    word index. *ranked* has the scores after each stage. *limit* is the number of results of each kind.
+    *winners*: the results read from the database. *found*: the results of each way to search. *ranked*: the scores
+    after each stage. *limit*: the number of results of each kind.
     """
     explanations: list[Explanation] = []
     for kind in KINDS:

@@ -45,11 +45,10 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Flow[Update]:
-    """Store a relation from each new or renamed entity of a message to entities with names of similar meaning.
+    """Store relations from the new or renamed entities of a message to entities with names of similar meaning.
 
-    Returns how many relations were stored: ``{"linked": 3, "unlinked": 0}``. "unlinked" counts the entities for which
-    the time `note_link_seconds` was too short. The message is already stored, so an error of the database is only
-    logged.
+    Returns ``{"linked": 3, "unlinked": 0}``: the number of relations, and of entities left out after
+    `note_link_seconds` or a database error.
     """
     new = [entity.id for entity in draft.entities if entity.is_new or entity.renamed]
     end, linked = clock() + settings.note_link_seconds, 0

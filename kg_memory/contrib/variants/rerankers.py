@@ -57,12 +57,10 @@ class ByConfidence(Part):
 
 
 class ByDecay(Part):
-    """Lower the scores of search results that were not stated or used for long, and remove the oldest results.
+    """Lower the scores of old search results, and remove the oldest results.
 
-    A result is fresh for `fresh_days` after its last statement or use. Then it is dim for `dim_days`, and its score is
-    multiplied by `dim_factor`. After that it is removed: it is softly forgotten for `soft_days`, then forgotten, which
-    makes no difference here. A message ages from the time at which it was sent. Being found by a search counts as use
-    of a fact only if the reranker ``use`` is in the recipe.
+    A result keeps its score for `fresh_days` after it was last stated or used. For the next `dim_days`, the score is
+    multiplied by `dim_factor`. Then the result is removed.
     """
 
     by: Literal["decay"] = "decay"
@@ -98,9 +96,8 @@ class ByHalfLife(Part):
 class ByImportance(Part):
     """Prefer search results with many links: ``(1 - weight) * score + weight * log(1 + n) / log(1 + most)``.
 
-    n is the number of links. For a message these are the facts that it states, and for an entity the facts about it.
-    For a fact they are the messages that state it, and the facts derived from it. most is the largest n of all
-    candidates.
+    n is the number of links of a result, such as the messages that state a fact or the facts about an entity. most is
+    the largest n of all results.
     """
 
     by: Literal["importance"] = "importance"
@@ -126,8 +123,8 @@ class ByTrust(Part):
 class ByUse(Part):
     """Prefer facts that earlier searches returned: multiply the score by ``confidence * (1 + 0.2 ln(1 + count))``.
 
-    The factor is at most 1. *count* is how often searches have returned the fact. It is multiplied by `decay_lambda`
-    after each `interval`. Each search adds one use to the facts that it returns.
+    The factor is at most 1. *count*: how often searches returned the fact; it is multiplied by `decay_lambda` after
+    each `interval` (seconds).
     """
 
     by: Literal["use"] = "use"
@@ -184,10 +181,10 @@ Words = frozenset[str]
 
 
 class ByChain(Part):
-    """Prefer facts at the end of a chain of facts that matches the question, such as "where does Ann's sister work?".
+    """Prefer facts that answer the question through a chain of facts, such as "where does Ann's sister work?".
 
-    A chain starts at an entity in the question, and each fact shares an entity with the fact before. Its score is the
-    share of the question's other words that occur in the chain.
+    "Ann has a sister Eva" leads to "Eva works at Acme": each fact shares an entity with the next. The score is the
+    fraction of the question's words in the chain.
     """
 
     by: Literal["chain"] = "chain"
@@ -220,9 +217,9 @@ def follow_chains(
 ) -> dict[str, float]:
     """Return a score from 0 to 1 for each fact that ends a chain of at most *longest* facts: ``{"fact id": 0.7}``.
 
-    A chain starts at an entity in *named*, the entities in the question; consecutive facts share an entity. *words*
-    maps each fact to the question's words in it, and *entities* maps it to its entities. The score is the share of the
-    question's words in the best chain, minus a small cost for its length. Rare words count more.
+    A chain starts at an entity in *named*, and each fact shares an entity with the next. The score is the fraction of
+    the question's words in the chain. *words*: the question's words in each fact. *entities*: the entities of each
+    fact.
     """
     weights = rarities(words.values())
     total = sum(weights.values()) or 1.0

@@ -37,10 +37,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def find_route(question: str) -> Route:
-    """Return how to search for *question*: ``graph``, ``hybrid`` or ``keyword``; `ROUTES` lists the retrievers of each.
+    """Return how to search for *question*: ``"graph"``, ``"hybrid"`` or ``"keyword"``, a key of `ROUTES`.
 
-    ``graph`` is for questions about relations ("related to"). ``keyword`` is for short questions and for identifiers,
-    without a question word such as "how". ``hybrid`` is for all others.
+    ``graph``: about relations ("related to"). ``keyword``: short or with an identifier, and no question word.
+    ``hybrid``: any other question.
     """
     if _RELATION.search(question):
         return "graph"

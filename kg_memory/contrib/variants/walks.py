@@ -82,10 +82,9 @@ class Synapse(Part):
         return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Spread activation from the entities *start* along facts; return the facts read, and each entity's activation.
+        """Return the facts around the entities *start*, and each entity's activation (relevance, 0 to 1), by id.
 
-        *start* maps entity ids to weights: ``{"entity id": 0.4}``. *instants* are the times at which the facts must be
-        true.
+        *start* maps entity ids to weights: ``{"e1": 0.4}``. *instants*: the time at which the facts must be true.
         """
         links, active = yield from activate(self, start, instants)
         return links, active
@@ -100,10 +99,10 @@ def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
 def activate(
     recipe: Synapse, weights: Mapping[str, float], instants: Instants, clock: Callable[[], float] = time.monotonic
 ) -> Flow[tuple[Links, Activity]]:
-    """Spread activation (0 to 1) from the best entities of *weights* along facts, hop by hop.
+    """Spread activation (relevance, 0 to 1) from the best entities of *weights* along facts, hop by hop.
 
-    Return the facts that were read, and the activation of each entity reached. The best entities start with activation
-    1. The search ends within ``timeout_ms``: a hop begins only if more time is left than the hop before took.
+    Returns the facts by id, and the activation by entity id: ``{"e1": 1.0, "e5": 0.4}``. The best entities start with
+    1. The search stops within ``timeout_ms``.
     """
     began = clock()
     end = began + recipe.timeout_ms / 1000
@@ -125,9 +124,9 @@ def activate(
 
 
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
-    """Return the ids of the entities from which activation starts: the best in *weights*, the scores by entity id.
+    """Return the ids of the entities to start from: the best in *weights*, but only a few of each community.
 
-    The number of entities from the same community is limited. *links* are the facts about the entities.
+    *weights* maps entity ids to search scores. *links* are the facts about these entities.
     """
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
@@ -147,11 +146,10 @@ def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
-    """Return how suitable each entity in *weights* is as a starting point, from 0 to 1: ``{"entity id": 0.7}``.
+    """Return how suitable each entity is as a starting point, from 0 to 1: ``{"e1": 0.7}``.
 
-    *weights* maps entity ids to search scores. The result is ``weight * (1 - structural) + structure * structural``.
-    The weight is the search score divided by the best score. `structures` computes the structure: how well connected
-    the entity is by *links*.
+    *weights* maps entity ids to search scores. The result is the mean of this score and of how well *links* connect the
+    entity (see `structures`); *structural*, 0 to 1, is the weight of the latter.
     """
     best = max(weights.values(), default=0.0)
     structure = structures(weights, links)
@@ -162,10 +160,10 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 
 
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
-    """Return how well connected each of *entities* is by the facts in *links*, from 0 to 1: ``{"entity id": 0.5}``.
+    """Return how well connected each of *entities* is by the facts *links*, from 0 to 1: ``{"e1": 0.5}``.
 
-    It is the mean of two shares: the number of the entity's facts, and the number of different types of its facts.
-    Each is divided by the largest such number of all entities.
+    It is the mean of two ratios: its number of facts, and its number of fact types, each divided by the largest number
+    of all *entities*.
     """
     degrees: Counter[str] = Counter()
     types: defaultdict[str, set[str]] = defaultdict(set)
@@ -179,10 +177,9 @@ def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, fl
 
 
 def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
-    """Return the *most* entities with the highest *scores*, best first, as a list of ids.
+    """Return the ids of the *most* entities with the highest *scores*, at most *cap* of each community, best first.
 
-    *communities* has the entities of each community. At most *cap* of the result are from the same community (0: no
-    limit).
+    *communities* has the entity ids of each community. A *cap* of 0 means no limit.
     """
     memberships: defaultdict[str, list[int]] = defaultdict(list)
     for number, members in enumerate(communities):
@@ -205,11 +202,10 @@ def spread(
     recipe: Synapse,
     is_over: Callable[[], bool] = lambda: False,
 ) -> dict[str, float]:
-    """Pass activation from the *active* entities over *links* to their neighbours; return the neighbours, best first.
+    """Pass activation (relevance, 0 to 1) from *active* entities over the facts *links*; return it by neighbour.
 
-    The result maps entity ids to activations: ``{"id": 0.4}``. Entities in *reached* receive nothing. Together with
-    these, at most ``max_activated_nodes`` are activated. *is_over* is called at each link, and stops the search by
-    returning True.
+    The result is ordered best first: ``{"e5": 0.4}``. Entities in *reached* receive nothing. If *is_over* returns True,
+    the search stops.
     """
     received = _receive(active, reached, links, recipe, is_over)
     fresh = {}
@@ -222,11 +218,10 @@ def spread(
 
 
 def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
-    """Lower the activation of entities in *fresh* that have a stronger rival, and return the new activations by entity.
+    """Return the activations *fresh*, lowered for each entity that has a stronger rival: ``{"e5": 0.3}``.
 
-    Rivals are entities that received activation from the same entity. If the strongest rival is above *threshold*, a
-    weaker entity's activation is multiplied by ``1 - (strongest - own)``. *received* maps each entity to the activation
-    from each sender: ``{"e5": {"e1": 0.4}}``.
+    A rival received activation from the same sender, and its own is above *threshold*. *received* has activations by
+    receiver and sender: ``{"e5": {"e1": 0.4}}``.
     """
     best: dict[str, float] = {}
     for id_, shares in received.items():
@@ -246,7 +241,7 @@ def _receive(
     recipe: Synapse,
     is_over: Callable[[], bool],
 ) -> Received:
-    """Return the activation that each entity receives over *links* from each sender: ``{"e5": {"e1": 0.4}}``.
+    """Return the activation passed over the facts *links*, by receiver and sender: ``{"e5": {"e1": 0.4}}``.
 
     *active* maps the ids of the senders to their activations. Entities in *reached* receive nothing.
     """

@@ -191,8 +191,8 @@ ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
 def list_episodes(first: str) -> str:
     """Return the Cypher query for a page of episodes (stored messages and texts), latest first.
 
-    *first* is the clause that matches the episodes as ``d``, such as ``MATCH (d:Episode)``. A page ends with the
-    episode at which the total length of the texts reaches the parameter ``$characters``.
+    *first*: the clause that matches the episodes as ``d``, such as ``MATCH (d:Episode)``. A page ends when its texts
+    reach ``$characters`` characters in total.
     """
     return f"""{first}
 WITH d AS e
@@ -323,9 +323,9 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the Cypher clauses that list facts of some messages that have since ended, are disputed or were refused.
+    """Return the Cypher clauses that list facts of some messages that have ended since, are disputed, or were refused.
 
-    *ids* is the name of the variable with the ids of the messages, *remarks* the name of the variable for the list.
+    *ids*: the variable with the ids of the messages. *remarks*: the variable for the list.
     """
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
@@ -347,10 +347,10 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return the Cypher expression for the message before or after the message ``e``, if another speaker sent it.
+    """Return the Cypher expression for the message *turn* if another speaker than that of ``e`` sent it, else null.
 
-    *turn* is the variable of that neighbour. The expression is null if both have the same speaker, or if searches may
-    not show the neighbour: expired, flagged, too far in time (``$gap``) or too long (``$length``).
+    *turn*: the variable of the message before or after the message ``e``. Also null if *turn* is expired, flagged, too
+    long or too far away in time.
     """
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
     AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length

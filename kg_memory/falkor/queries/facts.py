@@ -11,11 +11,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def tell_history(carried: str = "") -> str:
-    """Return the Cypher clauses that add the verdicts, statements and current beliefs of each fact ``f`` to a query.
+    """Return Cypher clauses that add the verdicts, statements and current beliefs of each fact ``f`` to a query.
 
     A verdict says how two facts relate. A statement is what one message says about the fact. A belief is a period in
-    which the fact counts as true. *carried* names the variables that the query still needs, each followed by a comma:
-    ``"new, distance, "``.
+    which the fact counts as true. *carried* names further variables that the query needs: ``"new, distance, "``.
     """
     return f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
@@ -47,10 +46,10 @@ _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds
 
 
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
-    """Return the Cypher query for verdicts (how two facts relate), with the decisions that people made about each.
+    """Return the Cypher query for verdicts (how two facts relate) and the decisions that people made about them.
 
-    *page* is the clause that matches the verdicts as ``v``, and *order* the sort expression. *carried* names variables
-    that *order* needs, each followed by a comma. *more* are further fields of a decision, such as ``", .before"``.
+    *page* matches the verdicts as ``v``, and *order* sorts them. *carried* names variables for *order*: ``"last, "``.
+    *more* adds fields of a decision: ``", .before"``.
     """
     return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
@@ -140,10 +139,9 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 
 
 def _list_changed(best: str, order: str) -> str:
-    """Return the Cypher query for the ids of the facts that changed in ``[$since, $until)``.
+    """Return the Cypher query for the ids of the facts that changed from ``$since`` until before ``$until``.
 
-    A fact changes when a belief in it (a period in which it counts as true) is added or closed. *best* computes the
-    time ``at`` by which a belief is sorted, such as ``max(at)``; *order* is the sort expression: ``at DESC``.
+    *best* is the time ``at`` of a change, such as ``max(at)``. *order* sorts the facts, such as ``at DESC``.
     """
     return f"""
 CALL {{
@@ -236,19 +234,18 @@ WITH d"""
 
 
 def _order(belief: str) -> str:
-    """Return the Cypher expression for the time by which lists of facts are sorted.
+    """Return the Cypher expression for the time when a fact began or, if that is unknown, was stated.
 
-    It is the start of the period in which the fact holds, or, if unknown, the time at which the fact was stated.
-    *belief* is the variable of the node with that period.
+    *belief* is the variable of the node with these times.
     """
     return f"CASE WHEN {belief}.known_from = {OPEN_START} THEN {belief}.said_at ELSE {belief}.known_from END"
 
 
 def list_facts(first: str) -> str:
-    """Return the Cypher query for a page of facts, latest first; a fact with several periods has several rows.
+    """Return the Cypher query for a page of facts, latest first, with one row for each period of a fact.
 
-    *first* is the clause that matches the facts as ``d``. The parameters ``$place``, ``$fact`` and ``$belief`` are the
-    time, fact and belief of the last row of the previous page.
+    *first* is the clause that matches the facts as ``d``. The page begins after the row with the time ``$place``, the
+    fact id ``$fact`` and the belief (period) id ``$belief``.
     """
     return f"""{first}
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)

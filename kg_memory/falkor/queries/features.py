@@ -109,11 +109,10 @@ RETURN {_TOGETHER}
 
 
 def _alike(label: str, means: str = "") -> str:
-    """Return the Cypher query for the cosine similarity of each pair of nodes with the ids ``$ids``.
+    """Return the Cypher query for the cosine similarity of each pair of nodes ``$ids`` with the label *label*.
 
-    Its rows have an `id` and, as one text, the similarities to all later nodes: ``"0.9 0.4"``. *label* is the label of
-    the nodes, which the query matches as ``d``. *means* is a clause that matches ``v``, the node with the vector of
-    ``d``: entities have their vectors on separate nodes. If *means* is empty, the vector is on ``d`` itself.
+    Each row has an `id` and, as text, the similarities to all later nodes: ``"0.9 0.4"``. *means* is Cypher that
+    matches ``v``, the node with the embedding of the node ``d``; "" means ``d`` itself.
     """
     return f"""
 UNWIND $ids AS id
@@ -209,11 +208,10 @@ CALL {
 
 
 def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
-    """Return the Cypher clauses that find the facts around the entities which the previous hop reached.
+    """Return the Cypher clauses that find the facts about the entities that the previous hop reached.
 
-    A hop goes from entities over their facts to other entities. *before* is the variable with the results of the
-    previous hop; *hop* is the number of the new hop. Entities with more than ``$hub`` facts are left out, so that
-    sorting stays fast. With *unreviewed*, facts that wait for a person's approval count too.
+    *before*: the variable with the facts of the previous hop. *hop*: the number of the new hop. With *unreviewed*,
+    facts that wait for review count too.
     """
     return f"""
 CALL {{
@@ -244,10 +242,9 @@ CALL {{
 def walk(hops: int, *, unreviewed: bool = False) -> str:
     """Return the Cypher query for the facts around the entities ``$ids``, up to *hops* facts away.
 
-    Its only row has the facts of each hop as text (`links1`, `links2` and so on), and the messages that state the facts
-    (`statements`). Parameters such as ``$limit1`` limit how many facts of an entity are followed, on the first hop
-    those stated nearest to ``$around``. Entities with more than ``$hub`` facts are not followed after the first hop.
-    With *unreviewed*, facts that wait for a person's approval count too.
+    The only row has the facts of each hop as text (`links1`, `links2`, ...), and the messages that state them
+    (`statements`). Parameters such as ``$limit1`` limit the facts of each entity; on the first hop, those stated
+    nearest to ``$around`` are kept. With *unreviewed*, facts that wait for review count too.
     """
     # The first hop sorts for each entity separately: sorting all at once takes three times as long at a hub. Two
     # directed matches take less time than one without direction.
@@ -306,10 +303,10 @@ WITH links, facts + more AS facts, named"""
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the Cypher query for the subjects and objects of the facts with the ids ``$ids``, in the column `links`.
+    """Return the Cypher query for the subjects and objects of the facts ``$ids``, in the column `links`.
 
-    The column `statements` has the messages that state the facts. With *things*, the column `named` has further facts,
-    whose sentences name one of the entities ``$things``.
+    The column `statements` has the messages that state the facts. With *things*, the column `named` has more facts that
+    name one of the entities ``$things``.
     """
     return f"""
 UNWIND $ids AS id
@@ -327,10 +324,10 @@ RETURN d.id AS id, collect(e.id) AS entities
 
 @cache
 def episode_signs(*, mentions: bool, nearness: bool) -> str:
-    """Return the Cypher query for the speakers of the episodes (messages) ``$ids``, and which are still unprocessed.
+    """Return the Cypher query for the speakers of the messages ``$ids``, and whether each is still unprocessed.
 
-    With *mentions*, each row also says whether the episode mentions one of the entities ``$entities``. With *nearness*,
-    it has the cosine similarity of the episode to ``$vector``, if the episode is in ``$nearest``.
+    With *mentions*, also whether the message mentions one of the entities ``$entities``. With *nearness*, also its
+    similarity to ``$vector``, if it is in ``$nearest``.
     """
     mentioned = """
 OPTIONAL MATCH (d)-[:MENTIONS]->(e)

@@ -88,17 +88,17 @@ def read_names(where: Filter) -> Flow[Names]:
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
     """Return the Cypher clauses that keep the rows whose node ``d`` (of *kind*) matches the filter *where*.
 
-    *names* is the result of `read_names`. *carried* are the variables that the query still needs. The clauses must
-    follow a WITH and end with one. Sort after them: FalkorDB 4.22.1 would apply a LIMIT before the filter if an ORDER
-    BY came first.
+    *names*: the result of `read_names`. *carried*: the variables that the query still needs. Put the clauses after a
+    WITH, and sort after them.
     """
+    # FalkorDB 4.22.1 would apply a LIMIT before the filter if an ORDER BY came before it.
     writer = _Writer(names)
     writer.require(where, _Node("d", HOLDERS[kind]), carried)
     return Step("".join(writer.lines), writer.params)
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return the clauses that begin a query: match nodes ``d`` that pass *where*; None if it has only $or and $not."""
+    """Return Cypher clauses that begin a query with the nodes ``d`` that pass *where*; None for only $or and $not."""
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
     fields = [inner for inner in required if isinstance(inner, Fields)]
@@ -139,7 +139,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
-        """Write the first clauses of a query: match *node* if it, or a linked *group* node, passes *comparisons*."""
+        """Begin the query: match *node* if it, or a linked node of the kind *group*, passes all *comparisons*."""
         if group == node.owner:
             self.write(f"MATCH ({node.name}:{LABELS[group]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
@@ -183,10 +183,7 @@ class _Writer:
     def require_linked(
         self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Write clauses that keep only the rows whose *node* is linked to a node that passes all *comparisons*.
-
-        *group* is the kind of the linked node, such as "episode". *carried* are the variables that later clauses use.
-        """
+        """Keep rows whose *node* is linked to a *group* node that passes *comparisons*, and the variables *carried*."""
         linked = self.linked_node(group)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
@@ -197,7 +194,7 @@ class _Writer:
         return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
     def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
-        """Return *where* as a Cypher condition on *node*; *flags* are variables that say if its linked nodes pass."""
+        """Return the filter *where* as a Cypher condition on *node*; *flags*: Boolean variables of its linked nodes."""
         if isinstance(where, Not):
             return f"NOT {self.joined(where.part, node, flags)}"
         if not isinstance(where, Fields):
@@ -210,7 +207,7 @@ class _Writer:
     def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
         """Write clauses that compute, for each filter in *fields*, whether nodes linked to *node* pass it.
 
-        Return the Boolean variables by filter, one for each kind of linked node. Their names are also added to *scope*.
+        Return the Boolean variables, one for each kind of linked node: ``{filter: ["w1"]}``. Also add them to *scope*.
         """
         groups: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
@@ -227,7 +224,7 @@ class _Writer:
         return flags
 
     def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Like `flags`, for a community *node*: a filter's variable is true if a member of the community passes it."""
+        """Like `flags`, for a community *node*: a variable is true if a member of the community passes the filter."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")
@@ -239,7 +236,7 @@ class _Writer:
     def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
         """Write clauses that compute a Boolean variable for each Cypher condition in *tests*; return the variables.
 
-        True if any row with the same values of *scope* meets the condition. The new variables are added to *scope*.
+        A variable is true if any row with equal values of *scope* meets the condition. It is also added to *scope*.
         """
         names = [self.new_name() for _ in tests]
         passed = (
@@ -351,7 +348,10 @@ def _place(name: str, node: _Node) -> str:
 
 
 def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison]]:
-    """Group the comparisons of *fields* by kind of node; beliefs count as facts unless facts are filtered (*owner*)."""
+    """Return the comparisons of *fields* by the kind of node that they test: ``{"fact": [...], "episode": [...]}``.
+
+    Comparisons of beliefs (periods of facts) are under "fact", unless *owner* is "fact".
+    """
     groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
@@ -360,7 +360,7 @@ def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison
 
 
 def _cost(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return how slowly a query finds *node* if it starts from nodes of kind *group*: 0 (a field is indexed) to 3."""
+    """Return how slow it is to find *node* by a search that starts from *group* nodes: 0 (a field is indexed) to 3."""
     comparisons = _by_owner(fields, node.owner)[group]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0

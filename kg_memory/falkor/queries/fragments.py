@@ -50,8 +50,8 @@ def of_speaker(episode: str, subject: str) -> str:
 def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
     """Return Cypher clauses that run once for each element of a list parameter, with the element as ``row``.
 
-    ``for_each(facts="MATCH ...")`` runs the clauses for each element of ``$facts``; several lists are processed in
-    turn. *carried* is a variable from the query before that the clauses may use.
+    ``for_each(facts="MATCH ...")`` runs them for each element of ``$facts``. *carried* is a query variable that they
+    may use.
     """
     fragment = ""
     for name, own in bodies.items():
@@ -123,10 +123,10 @@ HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
 
 
 def match_believed(*, unreviewed: bool) -> str:
-    """Return the Cypher clause that matches the beliefs ``b`` in the facts ``d`` that were current at ``$believed_at``.
+    """Return the Cypher clause that matches the beliefs ``b`` that facts ``d`` had at the time ``$believed_at``.
 
-    A belief is a period in which a fact counts as true. With *unreviewed*, beliefs that wait for a person's approval
-    match too.
+    A belief is a period in which a fact counts as true. *unreviewed* includes beliefs that wait for a person's
+    approval.
     """
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
@@ -159,10 +159,9 @@ UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 
 
 def map_source(x: str, st: str) -> str:
-    """Return the Cypher map of a source, the quote of a message that states a fact: ``{episode: x.id, quote: ...}``.
+    """Return the Cypher map of a message that states a fact, with its quote: ``{episode: x.id, quote: ...}``.
 
-    *x* is the variable of the message; *st* is the variable of the relation from the message to the fact. The function
-    `falkor.rows.to_source` reads the map.
+    *x* is the variable of the message; *st* is the variable of its relation to the fact.
     """
     return f"""{{
     episode: {x}.id, source: {x}.source, source_id: {x}.source_id, speaker: {x}.speaker, at: {x}.at,
@@ -281,12 +280,11 @@ KEEP_APART = SET_APART + for_each(
 
 
 def _link(other: str) -> str:
-    """Return the Cypher clauses that link a fact to its two premises, the facts from which it follows.
+    """Return the Cypher clauses that link a fact to its premises, the two facts from which it follows.
 
-    Ann WORKS_IN Oslo follows from Ann WORKS_AT Acme and Acme IS_LOCATED_IN Oslo. The clauses run for each ``row``, a
-    map: ``fact`` is the id of a newly stated fact, which may be any of the three; ``of``, ``first`` and ``second`` are
-    the possible predicates of the fact that follows and of its premises. All three facts must be true in overlapping
-    periods. *other* is the pattern that matches the second premise as ``b``.
+    Ann WORKS_IN Oslo follows from Ann WORKS_AT Acme and Acme IS_LOCATED_IN Oslo. The clauses run for each ``row``:
+    ``fact`` is the id of a new fact, which may be any of the three; ``of``, ``first`` and ``second`` are the possible
+    predicates of the fact and of its premises. *other* is the pattern that matches the second premise as ``b``.
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"

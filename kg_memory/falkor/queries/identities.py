@@ -216,9 +216,8 @@ _FACTS = (
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
     """Return the Cypher fragment that moves relations, such as SUBJECT_OF, from one entity to another.
 
-    *label* is the label of the nodes at the other end, and *key* the property that identifies them. *pattern* matches
-    the old relation as ``old``; it is deleted for each row of ``$<name>_out``. *create* is the pattern of the new
-    relation, which is created for each row of ``$<name>_in``.
+    *label*, *key*: label and id property of the nodes at the other end. *pattern*: the old relation ``old``, deleted
+    for each row of ``$<name>_out``. *create*: the new relation, for each row of ``$<name>_in``.
     """
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(

@@ -14,11 +14,11 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return the Cypher clauses that read the latest facts of the entities ``e``, whose summaries are outdated.
+    """Return Cypher clauses that read the latest facts of the entities ``e``, whose summaries are outdated.
 
-    Ended facts are included, but no ended plans. *carried* names the variables that the query still needs, each
-    followed by a comma. MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
+    *carried* names the variables that the query still needs, each followed by a comma: ``"id, evicted, "``.
     """
+    # MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
 WITH {carried}collect(e) AS stale
 CALL {{

@@ -63,11 +63,10 @@ POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in L
 
 @cache
 def word_statistics(kinds: tuple[Kind, ...], *, unread: bool = True, names: bool = False) -> str:
-    """Return the Cypher query for the statistics that BM25 needs for each of *kinds*, and the node counts by label.
+    """Return the Cypher query for the word statistics that BM25 ranking needs.
 
-    The statistics are the average length of the texts, estimated from a sample, and how many texts contain each of
-    ``$terms``. With *unread*, the query also returns whether episodes (messages or texts) wait to be processed. With
-    *names*, it also returns the entities whose names are in ``$keys``.
+    It returns the mean length of texts by kind, how many texts contain each of ``$terms``, and node counts by label.
+    *unread*: also whether messages wait to be read. *names*: also the entities with a name in ``$keys``.
     """
     statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
@@ -160,10 +159,10 @@ WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @assembled
 def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
-    """Return the Cypher query that ranks by BM25 the nodes of *kind* that the clauses *looked_at* match as ``d``.
+    """Return the Cypher query that ranks nodes of *kind* by BM25 and returns the best ``$limit`` of them.
 
-    The clauses *sifting* filter the best ``$examined`` nodes, and the best ``$limit`` of the rest are returned.
-    *looked_at* should match few nodes, because reading the word counts of a text is slow.
+    *looked_at*: the clauses that match the nodes to rank as ``d``; few nodes are faster. *sifting*: the clauses that
+    filter the best ``$examined`` nodes.
     """
     return f"""{looked_at}
 WITH collect(d) AS texts
@@ -176,9 +175,9 @@ WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
 
 @cache
 def find_by_rare_words(kind: Kind) -> str:
-    """Return the Cypher clauses that match as ``d`` the nodes of *kind* whose texts have rare words of the question.
+    """Return the Cypher clauses that match as ``d`` the nodes of *kind* with rare words of the question.
 
-    A node matches if its text has one of the terms ``$rare``, or both terms of one of the pairs ``$pairs``.
+    A node matches if its text has one of the words ``$rare``, or both words of one of the pairs ``$pairs``.
     """
     return f"""
 CALL {{
@@ -199,11 +198,10 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return the Cypher clauses that match as ``d`` the nodes of *kind* with the most of the terms ``$leading``.
+    """Return the Cypher clauses that match as ``d`` the ``$looked`` nodes of *kind* that best match ``$leading``.
 
-    At most ``$looked`` nodes are matched. ``$leading`` has words of the question with their weights, higher for rarer
-    words: ``[{"term": "oslo", "idf": 5.1}]``. Nodes are ranked by the sum of the weights of the words that they
-    contain. With *tied*, the shorter of two texts with equal sums comes first; with a single word, all sums are equal.
+    ``$leading``: words with weights, ``[{"term": "oslo", "idf": 5.1}]``; the best nodes have the greatest sum of
+    weights. *tied*: of equal nodes, the one with the shorter text comes first.
     """
     return f"""
 UNWIND $leading AS q
@@ -237,13 +235,14 @@ WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
 def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
     """Return the Cypher query that ranks nodes of *kind* by cosine similarity to ``$vector``, without the vector index.
 
-    It compares the nodes that the clause *first* matches as ``d``, or all of the kind; *sifting* are the clauses of a
-    filter, or ``""``. The query fails if the vector index is missing, as it is while the graph is re-embedded.
+    *first*: the clause that matches the nodes to rank as ``d``; "" means all of *kind*. *sifting*: the clauses of a
+    filter, or "".
     """
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
     every = f"""
 MATCH (d:{LABELS[kind]})"""
+    # The call of the index makes the query fail while the graph is re-embedded: the index is missing then.
     return f"""
 CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($vector)) YIELD node
 WITH count(node) AS indexed{first or every}{meant}, vecf32($vector) AS vector

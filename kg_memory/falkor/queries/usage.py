@@ -32,7 +32,7 @@ LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
 
 
 def read_ledger_before(*carried: str) -> str:
-    """Return the Cypher clauses that read the counts of model calls and tokens as `ledger`, for the middle of a query.
+    """Return Cypher clauses that read the counts of model calls and tokens as ``ledger``.
 
     *carried* are the variables that the rest of the query needs. The parameters ``$spent_since`` and ``$spent_today``
     are days since the epoch.

@@ -176,10 +176,9 @@ class ChatModel:
         return model_name_of(self.model, ("model_name", "model", "model_id"))  # its `name` is a Runnable's name
 
     def _answer(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the model's answer to *ask*, an instance of the class ``ask.prompt.answer``, without invalid items.
+        """Return the model's answer to *ask* as an instance of ``ask.prompt.answer``, without invalid items.
 
-        If the whole answer is invalid, it is sent back to the model for repair. If it stays invalid, the valid items of
-        the best answer are returned.
+        An invalid answer is sent back to the model for repair.
 
         Raises: `ModelUnavailable`; `ModelRefusal`; `AnswerError` if there are no valid items after all repairs;
         `SettingsError` for a wrong key, name or URL; `ModelError` for other failures.
@@ -223,9 +222,7 @@ class ChatModel:
     ) -> Flow[tuple[Reply, AnswerFormat]]:
         """Send *messages* to the model; return its reply, and the answer format (a way to request JSON) that worked.
 
-        *form* is the format to try first. If the server does not support it, the next one is tried; later questions
-        start with the format that worked. After an empty reply, the next format is tried too, but the first is given up
-        only after `MOST_EMPTY` empty replies.
+        *form*: the format to try first. If it is not supported, or the reply is empty, the next format is tried.
 
         Raises: `ModelRefusal`, or the error of `to_error` if the request fails in all formats.
         """
@@ -252,6 +249,7 @@ class ChatModel:
                 self._empty_replies[form] += 1
                 form = following
                 continue
+            # Later questions start with this format; the first is given up only after `MOST_EMPTY` empty replies.
             if self._empty_replies[self._format] == 0 or self._empty_replies[self._format] >= MOST_EMPTY:
                 self._format = form
             if reply.refusal:
@@ -268,7 +266,7 @@ class ChatModel:
     def _send(self, request: ChatRequest) -> Flow[Reply]:
         """Send *request* to the model, with retries and within the rate limit, and return the reply.
 
-        If the client raises an error that contains a reply, such as a reply that was cut off, this reply is returned.
+        If an error contains a reply, such as a truncated one, this reply is returned instead.
         """
         tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
         try:

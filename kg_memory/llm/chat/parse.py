@@ -73,11 +73,9 @@ def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the best answer of type *kind* in the first of *groups* that contains an answer.
+    """Return the best answer of type *kind* in the first of *groups* (lists of JSON values) that has an answer.
 
-    Each group is a list of decoded JSON values, and the best answer has the most valid items.
-
-    Raises: `InvalidAnswer` if no group contains an answer.
+    The best answer has the most valid items. Raises: `InvalidAnswer` if no group has an answer.
     """
     error = InvalidAnswer("there is no JSON object in the answer")
     for values in groups:
@@ -142,9 +140,9 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def _validate(kind: type[BaseModel], lists: Mapping[str, Any]) -> tuple[BaseModel | None, list[Any]]:
-    """Validate *lists*, lists of items by field name, as an answer of type *kind*; return it and the error details.
+    """Return *lists* (items by field name) as an answer of type *kind*, and ``[]``.
 
-    The answer is None if it is invalid; the list of pydantic's error details is empty if it is valid.
+    If it is invalid, return None and pydantic's error details.
     """
     try:
         return kind.model_validate(lists), []
@@ -305,10 +303,9 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Fill each empty list in *lists* with a list in *others* that fits its field: the one with the most valid items.
+    """Fill each empty list in *lists* with the list in *others* that has the most valid items for its field.
 
-    *lists* has the items by field of *kind*, the type of the answer. *others* has the lists that the model wrote under
-    unknown keys.
+    *lists*: items by field of *kind*. *others*: lists that the model wrote under unknown keys.
     """
     groups = [
         items

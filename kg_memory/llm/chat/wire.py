@@ -90,11 +90,11 @@ class ResponseError(Exception):
 
 
 def read_all(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* that keeps the model's reasoning, and raises errors that servers send with status 200.
+    """Return a copy of *model* that keeps reasoning texts, and raises errors that servers send with status 200.
 
-    LangChain's OpenAI client drops fields such as ``reasoning_content``. Models of other classes are returned
-    unchanged.
+    Only clients of OpenAI's API are copied; other models are returned unchanged.
     """
+    # LangChain's client for OpenAI drops fields such as ``reasoning_content``.
     if not isinstance(model, BaseChatOpenAI):
         return model
     copied, read = model.model_copy(), model._create_chat_result  # noqa: SLF001 - nothing public has the whole response
@@ -186,12 +186,11 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
     """Return the option that makes *model* send *response_format* in its HTTP requests: ``{"extra_body": {...}}``.
 
-    With the normal option, ``{"response_format": ...}``, the client `ChatOpenAI` walks through the schema and the
-    answer at each request, which is slow. The normal option is returned only for a model that uses OpenAI's Responses
-    API, and for other classes than `ChatOpenAI`, such as its subclasses.
+    ``{"response_format": ...}`` for OpenAI's Responses API, and for other classes than `ChatOpenAI`.
     """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": response_format}
+    # With the normal option, `ChatOpenAI` walks through the schema and the answer at each request, which is slow.
     return {"extra_body": {**(model.extra_body or {}), "response_format": response_format}}
 
 

@@ -80,12 +80,10 @@ COMMUNITY = _load("community", Descriptions, "communities")
 
 
 def render_prompt(ask: Ask, code: str | None = None) -> str:
-    """Return the full text to send for the question *ask*: general instructions, then the prompt with its data.
+    """Return the full text to send to the model for *ask*: general instructions, then the prompt with its data.
 
-    Each piece of data is between two fence lines with *code*, by default random digits. So data cannot close its fence
-    and pass for instructions.
-
-    Raises: `ValueError` if the fields of *ask* are not those of the prompt.
+    Lines with *code* (default: random digits) fence each piece of data. Raises: `ValueError` if the fields of *ask* are
+    not those of the prompt.
     """
     if set(ask.fields) != ask.prompt.fields:
         raise ValueError(

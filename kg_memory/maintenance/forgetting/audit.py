@@ -78,11 +78,10 @@ def last_number() -> Flow[int]:
 
 
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
-    """Return one audit log entry for each call to forget, the latest call first.
+    """Return one audit log entry for each deletion, the latest deletion first.
 
-    A call writes an entry at its start and one at its end; only the last of them is returned. *limit*: the maximum
-    number of calls. *skip*: how many to leave out before. *namespace*: only calls for this namespace; ``None`` means
-    all. Invalid entries are left out; `verify` reports them.
+    *limit*: the maximum number. *skip*: how many to leave out first. *namespace*: only deletions in this namespace;
+    None means all. Invalid entries are left out.
     """
     masked = None if namespace is None else salted_hash((yield from read_salt()), namespace)
     entries: dict[str, AuditEntry] = {}
@@ -91,7 +90,7 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
         lower = max(upper - AT_ONCE, 0)
         for entry in map(_parse, (yield from _read_texts(range(upper, lower, -1)))):
             if entry is not None and masked in (None, entry.namespace):
-                entries.setdefault(entry.receipt, entry)
+                entries.setdefault(entry.receipt, entry)  # a deletion has two entries: keep the later one
         upper = lower
     return list(entries.values())[skip : skip + limit]
 

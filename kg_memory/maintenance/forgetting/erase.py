@@ -55,13 +55,10 @@ class Erasure:
 
 
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
-    """Delete the copies of deleted data that the database server has outside the graph *key*, such as its query log.
+    """Delete copies of deleted data outside the graph *key*, such as the query log; return whether none is left.
 
-    Returns whether the server's files are free of deleted data.
-
-    *mark*: a unique text to send in a query. FalkorDB logs queries with a delay, so the log is deleted once it contains
-    this text. *rewrite*: also clear the slow logs, and let the server rewrite its append-only file and snapshot. A
-    `DatabaseError` is not raised: its message is added to the advice in the result.
+    *mark*: a unique text; the log is deleted once a query with this text is in it. *rewrite*: also clear the slow logs,
+    and rewrite the server's files. The message of a `DatabaseError` is added to the advice in the result.
     """
     try:
         yield from _delete_stream(key, mark)
@@ -79,10 +76,10 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
 
 
 def find_stale_replicas(key: str) -> Flow[list[str]]:
-    """Return the addresses of the database replicas that lack the latest writes, such as ``["10.0.0.2:6379"]``.
+    """Return the addresses of the database replicas that lack the latest writes: ``["10.0.0.2:6379"]``.
 
-    Waits up to `CAUGHT_UP_IN` seconds for them. *key*: the name of a graph on the server. A replica that is not
-    connected is listed as ``"replica_url"`` if it is the one in the settings, otherwise as the text `LOST_REPLICA`.
+    *key*: a graph on the server. Waits up to `CAUGHT_UP_IN` seconds. A disconnected replica is listed as
+    ``"replica_url"`` (the one in the settings) or as the text `LOST_REPLICA`.
     """
     now = yield from _try_command(key, "INFO", "replication")
     if not isinstance(now, dict):
@@ -96,10 +93,9 @@ def find_stale_replicas(key: str) -> Flow[list[str]]:
 
 
 def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str], list[str]]]:
-    """Return two lists of database replicas: those that lack the latest writes, and those that are not connected.
+    """Return the replicas that lack the latest writes, and the disconnected replicas: ``(["10.0.0.2:6379"], [])``.
 
-    *key*: the name of a graph on the server. *history* and *offset*: the server's replication id and offset; a replica
-    with a smaller offset lacks writes.
+    *key*: a graph on the server. *history* and *offset*: the server's replication id and offset.
     """
     state: Row = yield from command("INFO", "replication", at=key)
     replicas = [value for name, value in state.items() if _REPLICA.fullmatch(name)]
@@ -116,9 +112,9 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 
 
 def _delete_stream(key: str, mark: str) -> Flow[None]:
-    """Delete the log of recent queries on the graph *key*, once the query that contains the text *mark* is in it.
+    """Delete the log of recent queries on the graph *key*, after waiting until it contains the text *mark*.
 
-    FalkorDB logs queries with a delay; without waiting, a later log entry could contain deleted text.
+    FalkorDB logs queries with a delay, so a query with *mark* is sent first.
     """
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")

@@ -50,20 +50,19 @@ OnProgress = Callable[[int, int], None]
 
 
 class Searcher(Protocol):
-    """Protocol of plug-ins that search a namespace for remains of deleted episodes: their ids, words and vectors.
+    """Protocol of plug-ins that check whether ids, words or vectors of deleted messages are still stored.
 
-    `gather` is called before each batch of episodes is deleted, `add` after it, and `search` once at the end.
+    `gather` is called before each batch of messages is deleted, `add` after it, and `search` once at the end.
     """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return what to search for after a batch of episodes is deleted, such as its ids, words and vectors.
+        """Return the traces of a batch to search for after its deletion, such as ids, words and vectors.
 
-        *impact*: the data that the deletion affects. *parameters*: the parameters of the deleting query
-        `cypher.FORGET`.
+        *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
         """
 
     def add(self, traces: Any) -> None:
-        """Add *traces* (ids, words, vectors: a result of `gather`) to the later `search`, once the batch is deleted."""
+        """Let `search` look for *traces* too: ids, words and vectors of a deleted batch, from `gather`."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Search all stored properties in the namespace for remains of the deleted episodes.
@@ -74,17 +73,15 @@ class Searcher(Protocol):
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call to `forget`: which ids were deleted or changed so far, and which remains were found.
+    """The progress of one call to `forget`: the ids deleted or changed so far, and the remains found.
 
-    - `receipt`: the id of the call in the audit log. `salt`: the random text in the log's hashes of ids and names.
-    - `redactions`: new contents by id, for episodes that lose only a range of characters. `redacted`: their new ids.
-    - `episodes`, `facts`, `entities`: ids deleted. `restored`: ids of facts that hold again. `changed`: other changed
-      facts.
-    - `unread`: ids of episodes whose facts must be extracted again.
+    - `receipt`: the id of the call in the audit log. `salt`: random text in the log's hashes of ids and names.
+    - `redactions`: new contents by id, for messages that lose only some characters. `redacted`: their new ids.
+    - `episodes`, `facts`, `entities`: deleted ids. `restored`: facts that hold again. `changed`: other changed facts.
+    - `unread`: messages whose facts must be extracted again.
     - `texts`: in a dry run, the texts that would be deleted, by id.
-    - `times`: when each batch was deleted, in microseconds since the epoch. `words`: the words of the deleted episodes.
-    - `residue`: remains found, which are ids, words, names, quotes or vectors of deleted data that are still stored.
-    - `searched`: how many stored properties were searched for remains.
+    - `times`: when each batch was deleted, in microseconds since the epoch. `words`: the words of deleted messages.
+    - `residue`: remains of deleted data. `searched`: how many properties were searched for them.
     """
 
     request: ForgetRequest
@@ -107,10 +104,9 @@ class Run:
     searched: int = 0
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
-        """Add the ids that a deleted batch of episodes removed or changed to the lists of this object.
+        """Record which ids the deletion of a batch of messages removed or changed.
 
-        *impact*: the data that the batch affected. *plan*: how the data were changed. *time*: microseconds since the
-        epoch.
+        *impact*: the data that the batch affected. *plan*: how the data changed. *time*: microseconds since the epoch.
         """
         parameters, beliefs = plan.parameters, plan.beliefs
         new_ids = [row["new_id"] for row in parameters["redacted"]]
@@ -248,10 +244,9 @@ def _check_model() -> Flow[str]:
 
 
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
-    """Delete the episodes *ids* with one query; return the ids of all nodes that were deleted, such as facts.
+    """Delete the messages *ids* in one query; return the ids of all deleted nodes, such as facts.
 
-    The effects are added to *run*. *searcher*: a plug-in that collects what to search for later, or None. If other
-    processes change the data meanwhile, the deletion is planned again, up to `ATTEMPTS` times. Errors:
+    The effects are added to *run*. *searcher*: a plug-in that searches for remains later, or None. Errors:
     `EmbeddingMismatch`, before anything is deleted.
     """
     for _ in range(ATTEMPTS):
@@ -274,7 +269,7 @@ def _gave_up() -> DatabaseUnavailable:
 
 
 def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
-    """Return all ids that no longer exist after a deletion: ids of deleted nodes, and old ids of shortened episodes.
+    """Return the ids that a deletion removed: ids of deleted nodes, and the old ids of shortened messages.
 
     *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
     """
@@ -354,10 +349,9 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
 
 
 def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
-    """Return the fields of the last audit log entry of a call to forget.
+    """Return the fields of the last audit log entry of a call to `forget`.
 
-    The user's texts `by` and `reason` could repeat deleted text. If one of them has a word that only deleted episodes
-    used, `LEFT_OUT` is stored in its place.
+    `by` and `reason` are replaced by `LEFT_OUT` if they contain a word that only deleted messages used.
     """
     texts = {"by": receipt.by, "reason": receipt.reason}
     words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
@@ -372,9 +366,9 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return the result of `forget` or `forget_everything` from *run*, the progress so far.
+    """Return the result of `forget` or `forget_everything` from its progress *run*.
 
-    Two fields are set later: `erased`, whether the server's files are clean too, and `head`, the hash of the log entry.
+    The fields `erased` and `head` are set later.
     """
     request = run.request
     return ForgetReceipt(

@@ -42,16 +42,15 @@ class Forgotten:
 
 @dataclass(slots=True)
 class Impact:
-    """The stored data that a deletion of episodes (stored messages) affects, read before the deletion.
+    """The stored data that deleting messages affects, read before the deletion.
 
-    - `episodes`: database rows of the episodes to forget.
-    - `forgotten`: their ids and words.
+    - `episodes`: rows of the messages to delete. `forgotten`: their ids and words.
     - `entities` and `facts`: rows of the affected entities and facts, by id.
-    - `names`: for each entity id, the names that it keeps; an empty list if the entity is deleted.
-    - `other_words`: for each entity or fact id, the words of remaining episodes about it; such words may stay.
-    - `redactions`: new contents, by id, of episodes that lose only some characters.
-    - `postings`: new word index entries of episodes next to a forgotten one, which were also indexed under its words.
-    - `threads`: conversations that were read, with time range and number of episodes, to detect additions meanwhile.
+    - `names`: the remaining names by entity id; an empty list if the entity is deleted.
+    - `other_words`: words of remaining messages, by id of the entity or fact that they are about.
+    - `redactions`: new contents, by id, of messages that lose only some characters.
+    - `postings`: new word index entries of messages near a deleted one.
+    - `threads`: conversations that were read, with time range and number of messages.
     """
 
     episodes: Sequence[Row]
@@ -81,10 +80,10 @@ class Impact:
 def read_impact(
     episodes: Sequence[Row], settings: Settings, redactions: Mapping[str, Row] | None = None
 ) -> Flow[Impact]:
-    """Read the entities, facts, names and word index entries that forgetting *episodes* affects.
+    """Read the entities, facts, names and word index entries that deleting messages affects.
 
-    *episodes*: result rows of the query `cypher.EPISODES`. *redactions*: new contents by id, for episodes that lose
-    only a range of characters.
+    *episodes*: the messages, as rows of the query `cypher.EPISODES`. *redactions*: new contents, by id, of messages
+    that lose only some characters.
     """
     impact = Impact(episodes, Forgotten.from_rows(episodes), redactions=redactions or {})
     ids = sorted(impact.forgotten.ids)
@@ -132,10 +131,9 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Return the remaining episodes that are near forgotten ones in a conversation, as ``{id: row}``.
+    """Return the remaining messages near deleted messages in a conversation: ``{id: row}``.
 
-    The word index also lists an episode under words of its neighbours. So the new index entries of these episodes are
-    added to ``impact.postings``. The time ranges that were read are added to ``impact.threads``.
+    Adds new word index entries of these messages to ``impact.postings``, and the conversations to ``impact.threads``.
     """
     times_of: defaultdict[str, list[int]] = defaultdict(list)
     for episode in impact.episodes:
@@ -163,10 +161,10 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
 
 
 def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
-    """Read entities into ``impact.entities``, and the names that each keeps after the deletion into ``impact.names``.
+    """Read entities into ``impact.entities``, and the names that remain after the deletion into ``impact.names``.
 
-    *mentioned*: ids of entities to read. *facts*: ids of facts whose subjects and objects are read too. *aside*: ids of
-    episodes that are ignored when the remaining uses of a name are counted.
+    *mentioned*: ids of entities. *facts*: ids of facts; their subjects and objects are read too. *aside*: ids of
+    messages whose use of a name does not count.
     """
     ends = yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*mentioned, *(row["id"] for row in ends)} - impact.entities.keys())
@@ -187,10 +185,10 @@ def _read_facts(impact: Impact, facts: Iterable[str], aside: Sequence[str]) -> F
 
 
 def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str]], aside: Sequence[str]) -> Flow[None]:
-    """Read which words of forgotten episodes also occur in remaining ones; add them to ``impact.other_words``.
+    """Add the words of deleted messages that remaining messages contain too to ``impact.other_words``.
 
-    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *doubtful*: the words to look for, by the id of the entity or fact
-    that they are about. *aside*: ids of episodes that are ignored.
+    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *doubtful*: the words to look for, by id of the entity or fact.
+    *aside*: ids of messages that are ignored.
     """
     pairs = [{"id": id_, "word": word} for id_, words in doubtful.items() for word in sorted(words)]
     for row in (yield from fetch(query, words=pairs, aside=aside)):
@@ -211,11 +209,10 @@ def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
 
 
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
-    """Return the words of a fact (as stems) that may come from forgotten episodes, which are deleted messages.
+    """Return the words (stems) of a fact that may come from deleted messages: ``{"ann", "move", "oslo"}``.
 
-    A fact has a sentence ("Ann moved to Oslo"), a predicate as extracted (``wording``, "MOVED_TO") and a canonical one
-    ("LIVES_IN"). If a forgotten episode stated the fact first, all words of the sentence and the wording are returned.
-    Otherwise they are only the words of all three that also occur in forgotten episodes.
+    These are all words of its sentence and original predicate if a deleted message stated the fact first. Otherwise,
+    they are only words that deleted messages contain.
     """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:
@@ -224,10 +221,10 @@ def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
 
 
 def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]) -> list[str]:
-    """Return the names that an entity keeps after the deletion, the display name first; empty if none remains.
+    """Return the names of an entity that remain after the deletion, the display name first; empty if none remains.
 
-    A name is dropped if it has a word that only forgotten episodes use. The display name is the present one, or else
-    the longest. *other_words*: the words of remaining episodes about the entity.
+    A name is dropped if it has a word that only deleted messages use. *other_words*: the words of remaining messages
+    about the entity.
     """
     own = forgotten.words - set(other_words)
     names = [name for name in all_names(entity) if own.isdisjoint(tokenise.terms(name))]
@@ -237,10 +234,10 @@ def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]
 def is_own_predicate(
     predicate: str, forgotten: Forgotten, other_words: Collection[str], declared: tuple[FactType, ...]
 ) -> bool:
-    """Return whether a predicate such as ``"COLLECTS_STAMPS"`` has a word that only forgotten episodes use.
+    """Return whether a predicate such as ``"COLLECTS_STAMPS"`` has a word that only deleted messages use.
 
-    *other_words*: the words of remaining episodes about the fact. *declared*: the predicates in the settings. These and
-    the built-in predicates are known anyway, so the result for them is False.
+    False for built-in predicates and for *declared* ones (in the settings). *other_words*: the words of remaining
+    messages about the fact.
     """
     if predicates.declared_predicate(predicate, declared) or predicates.canonical_predicate(predicate):
         return False
@@ -248,11 +245,10 @@ def is_own_predicate(
 
 
 def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
-    """Return the sentence and the predicate wording of a fact, without words that only forgotten episodes use.
+    """Return the sentence and predicate of a fact without words that only deleted messages use.
 
-    A sentence with such words is replaced by a plain one, such as ``"Ann lives in Oslo"``. A wording with such words,
-    such as ``"MOVED_TO"``, is replaced by the canonical predicate, such as ``"LIVES_IN"``. *names*: entity names by id.
-    *other_words*: the words of remaining episodes about the fact.
+    Such texts are replaced by a plain sentence and the standard predicate: ``("Ann lives in Oslo", "LIVES_IN")``.
+    *names*: entity names by id. *other_words*: the words of remaining messages about the fact.
     """
     subject, objects = names[fact["subject"]], sorted(names[id_] for id_ in fact["objects"])
     plain = f"{subject} {fact['predicate'].replace('_', ' ').lower()} {', '.join(objects)}"

@@ -41,14 +41,13 @@ _Times = tuple[int, int, bool]
 
 @dataclass(frozen=True, slots=True)
 class BeliefPlan:
-    """How a deletion changes the stored beliefs; a belief is a period in which the memory holds a fact to be true.
+    """How a deletion changes the stored beliefs (periods in which a fact is held true).
 
     - `removed`: ids of beliefs to delete.
     - `reopened`: beliefs that now end later, ``{"id": ..., "until": microseconds since the epoch}``.
     - `revision`: beliefs to end and to add.
-    - `restored`: ids of facts that hold again.
-    - `changed`: ids of other facts with new dates.
-    - `sentences`: the sentences of the restored and changed facts by id.
+    - `restored`: ids of facts that hold again. `changed`: ids of other facts with new dates.
+    - `sentences`: the sentences of the restored and changed facts, by id.
     """
 
     removed: list[str]
@@ -68,9 +67,9 @@ class Plan:
 
 
 def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
-    """Plan the deletion of episodes (stored messages): which nodes to delete, and how the remaining nodes change.
+    """Return which nodes to delete together with messages, and how the remaining nodes change.
 
-    *impact*: the episodes, and the data that their deletion affects. *time*: the time of the deletion, in microseconds
+    *impact*: the messages, and the data that their deletion affects. *time*: the time of the deletion, in microseconds
     since the epoch.
     """
     gone_facts = [id_ for id_, fact in impact.facts.items() if _is_gone(fact, impact, settings)]
@@ -115,10 +114,10 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
 
 
 def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
-    """Return whether *fact* must be deleted together with the forgotten episodes.
+    """Return whether *fact* must be deleted together with the messages in *impact*.
 
-    It must if no other episode states it, if its subject or an object is deleted, or if its predicate has words that
-    only forgotten episodes use.
+    It must if no other message states it, if its subject or an object is deleted, or if its predicate has words that
+    only these messages use.
     """
     if all(row["id"] in impact.forgotten.ids for row in fact["statements"]):
         return True
@@ -129,13 +128,11 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters that update the facts which remain after the deletion.
+    """Return the query parameters that update the remaining facts, which are not in *gone_facts* (ids).
 
     - ``evidence``: rows with a new confidence and new times.
     - ``reworded``: rows with a new sentence and its vector.
-    - ``unrefuted``: statements that count again, because the message that corrected them is forgotten.
-
-    *gone_facts*: ids of facts to delete, which are skipped.
+    - ``unrefuted``: statements that count again, because the message that corrected them is deleted.
     """
     names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
     stated = impact.ids_of("state")
@@ -182,11 +179,10 @@ def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
 
 
 def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters that update verdicts; a verdict is a stored relation of two facts.
+    """Return the query parameters that update verdicts (stored relations of two facts).
 
-    ``gone_verdicts``: ids of verdicts to delete, because one of their facts is in *gone_facts* (ids of facts to
-    delete). ``gone_decisions``: ids of people's decisions about them. ``scrubbed``: verdicts whose stored reason is
-    emptied, because it may repeat a forgotten episode.
+    ``gone_verdicts``: ids of verdicts about a fact in *gone_facts* (ids), to delete. ``gone_decisions``: ids of
+    people's decisions about them. ``scrubbed``: verdicts whose reason is emptied, as it may repeat a deleted message.
     """
     rows = yield from fetch(cypher.VERDICTS, ids=sorted(impact.facts))
     verdicts = {row["id"]: row for row in rows}
@@ -214,11 +210,10 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], unrefuted: Iterable[Row]
 ) -> None:
-    """Remove the forgotten episodes' statements from *history*, and the facts *gone_facts* with verdicts about them.
+    """Remove the deleted messages' statements from *history*, and all statements and verdicts about *gone_facts*.
 
-    A statement is what one episode says about a fact. *history* lacks statements that a later message corrected. If
-    that message is forgotten, they count again and are added: *unrefuted* has ``{"episode": id, "fact": id}`` for each,
-    and *impact* their database rows.
+    *gone_facts*: ids of facts to delete. *unrefuted*: statements to add, because the message that corrected them is
+    deleted: ``{"episode": id, "fact": id}``.
     """
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:
@@ -237,11 +232,11 @@ def _remove_from_history(
 def _plan_beliefs(
     history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
 ) -> BeliefPlan:
-    """Return how the stored beliefs must change, so that they follow only from the remaining episodes.
+    """Return how the stored beliefs must change, so that they follow only from the remaining messages.
 
-    A belief is a period in which the memory holds a fact to be true. *history*: the remaining statements and verdicts,
-    and the current beliefs. *rows*: all stored beliefs about the same facts. *causes*: ids of forgotten episodes and
-    decisions; the beliefs that they caused are deleted. *recorded_by*: the namespace, and the id of this deletion.
+    A belief is a period in which a fact is held true. *history*: the remaining statements and the current beliefs.
+    *rows*: all beliefs about the same facts. *causes*: ids of deleted messages and decisions, whose beliefs are
+    deleted. *recorded_by*: the namespace, and the id of this deletion.
     """
     removed: list[str] = []
     saved = set[int]()
@@ -271,9 +266,9 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return the new end of *belief*, if the change that ended it is forgotten: when the next belief was stored.
+    """Return the new end of *belief*, if the change that ended it is deleted: when the next belief was stored.
 
-    *beliefs*: the remaining beliefs about the same fact. If none is later, the result is `OPEN_END`. Times are
+    *beliefs*: the remaining beliefs about the same fact; without a later one, the result is `OPEN_END`. Times are
     microseconds since the epoch.
     """
     # A belief may expire before its own creation if a clock was set back.
@@ -284,9 +279,9 @@ def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return two lists of fact ids: facts that hold again after a deletion, and other facts whose dates change.
+    """Return the ids of facts that hold again after a deletion, and the ids of other facts whose dates change.
 
-    *before*: the beliefs of each fact before the deletion. *history* and *revision*: the current beliefs, and their
+    *before*: the beliefs of each fact before the deletion. *history* and *revision*: the current beliefs and their
     changes.
     """
     after: defaultdict[str, set[_Times]] = defaultdict(set)
@@ -314,7 +309,7 @@ def _is_current(times: Iterable[_Times]) -> bool:
 def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
     """Return the query parameters that update the remaining entities: their times, names, vectors and aliases.
 
-    Updated are entities that forgotten episodes mention, entities that lose a name, and the entities *changed* (ids).
+    Updated are entities in deleted messages, entities that lose a name, and *changed* (ids).
     """
     lost = {id_: impact.find_lost_names(id_) for id_ in impact.entities}
     touched = impact.ids_of("mention").union(changed, (id_ for id_, names in lost.items() if names))
@@ -338,11 +333,10 @@ def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
 
 
 def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[str]) -> Flow[Parameters]:
-    """Return query parameters with the communities, predicates and aliases that the deletion removes.
+    """Return the communities, predicates and aliases to delete, as query parameters.
 
-    ``gone_communities``: the communities of the entities *touched*, because their summaries may repeat forgotten text.
-    ``gone_predicates`` and ``gone_aliases``: names that the query deletes if nothing uses them any more. *gone_facts*:
-    ids of the facts to delete.
+    ``gone_communities``: those of the entities *touched* (ids). ``gone_predicates`` and ``gone_aliases``: names that
+    are deleted if nothing else uses them. *gone_facts*: ids of the facts to delete.
     """
     communities = yield from fetch(cypher.COMMUNITIES, ids=touched)
     learned = yield from fetch(cypher.LEARNED_PREDICATES)

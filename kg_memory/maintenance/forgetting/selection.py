@@ -62,10 +62,9 @@ class ForgetRequest:
 
     @classmethod
     def from_arguments(cls, targets: Mapping[str, object], **options: Any) -> Self:
-        """Build the request from *targets*, such as ``{"episode": None, "thread": "t1", "everything": False}``.
+        """Build the request from *targets* with exactly one value: ``{"episode": None, "thread": "t1"}``.
 
-        Exactly one target must be given; ``None`` and ``False`` mean not given. *options*: the other fields of the
-        request, such as *span*. Errors: `InputError` unless exactly one target is given and all options are valid.
+        *options*: other fields, such as *span*. Errors: `InputError` for no or several targets, or invalid options.
         """
         kinds = [kind for kind in KINDS if targets.get(kind) is not None and targets.get(kind) is not False]
         if len(kinds) != 1:
@@ -147,12 +146,10 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def _select_about_entity(target: str) -> Flow[list[Row]]:
-    """Return the episodes (stored messages) about the entity *target*, as rows with id and time, in order of storage.
+    """Return the stored messages about the entity *target* (an id, name or alias) as rows, oldest first.
 
-    *target*: an id, name or alias. An episode is about the entity if it is linked to it, or if its text contains one of
-    the names. Episodes about another entity of the same name are left out. If no such entity exists, the result is the
-    memory blocks (parts of an agent's prompt) whose text contains *target*. Errors: `InputError` if several entities
-    have the name.
+    These are linked to the entity, or their text contains one of its names. For an unknown name, blocks (texts in an
+    agent's prompt) that contain it are returned. Errors: `InputError` if several entities have the name.
     """
     rows = yield from fetch(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
@@ -196,12 +193,10 @@ def _match_words(name: str) -> str:
 
 
 def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
-    """Return an episode with a range of its text replaced by ``[forgotten]``; the database is not changed.
+    """Return an episode (stored message) with the characters *span* replaced by ``[forgotten]``; nothing is stored.
 
-    *id_*: the id of the episode. *span*: start and end of the range, in characters. The result is ``{id_: {"new_id":
-    ..., "content": ..., "flags": ...}}``. There is a new id because ids are hashes of the text. The result is ``{}`` if
-    the episode does not exist. Errors: `InputError` if the text is shorter than the range, or would no longer be valid
-    JSON.
+    The result is ``{id_: {"new_id": ..., "content": ..., "flags": ...}}``, or ``{}`` for an unknown id. Errors:
+    `InputError` if the text is too short, or would be invalid JSON.
     """
     rows = yield from fetch(cypher.WHOLE_EPISODE, id=id_)
     if not rows:

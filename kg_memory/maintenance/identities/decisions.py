@@ -83,11 +83,10 @@ def split(
 
 
 def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Flow[IdentityDecision]:
-    """Decide an open question whether two similar entities are the same; return the stored decision.
+    """Decide whether two similar entities are the same; return the stored decision.
 
-    *doubt*: the id of the question. *choice*: ``"accept"`` merges the entities, ``"reject"`` marks them as different.
-    *by* (who decides) and *reason* are stored. Errors: `NotFound` for an unknown id; `InputError` for an invalid
-    choice, or if the question was decided already.
+    *doubt*: the id of the open question. *choice*: "accept" merges the entities, "reject" marks them as different.
+    Errors: `NotFound` for an unknown id, `InputError` if it is decided already.
     """
     validate_author(by, reason)
     if choice not in ("accept", "reject"):
@@ -146,9 +145,8 @@ def list_identities(
 ) -> Flow[list[IdentityDecision]]:
     """Return decisions to merge or split entities, and open questions whether two are the same, the latest first.
 
-    *states*: a selection of ``"done"``, ``"undone"``, ``"apart"`` (decided to be different) and ``"waiting"``
-    (undecided). *kinds*: a selection of ``"merge"``, ``"split"`` and ``"doubt"`` (a question). *limit*: the maximum
-    number to return. *skip*: how many to leave out before.
+    *states*: some of "done", "undone", "apart" (decided to be different) and "waiting" (undecided). *kinds*: some of
+    "merge", "split" and "doubt" (a question). *skip*: how many to leave out.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from fetch(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
@@ -163,8 +161,7 @@ def list_identities(
 def to_identity_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
     """Convert a database row of a decision about entities to an `IdentityDecision`.
 
-    *row*: the decision with its entities. *sentences*: facts to show with an undecided question, as ``{entity id:
-    (sentence, ...)}``.
+    *sentences*: facts to show with an undecided question, as ``{entity id: (sentence, ...)}``.
     """
     ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
     stored = {name: value for name, value in row["identity"].items() if value is not None}
@@ -195,11 +192,10 @@ def find_entity(argument: str, name: object) -> Flow[str]:
 
 
 def read_identity(decision: object) -> Flow[Row]:
-    """Return the database row of the decision to merge, split or keep apart entities that has the id *decision*.
+    """Return the database row of the decision with the id *decision*: to merge, split or keep apart entities.
 
-    The row has ``identity`` (the properties of the decision), ``about`` (its entities) and ``moved`` (the facts,
-    episodes and names that it moved from one entity to the other). Errors: `NotFound` if the decision does not exist,
-    or if its first entity no longer exists.
+    The row has ``identity`` (the decision), ``about`` (its entities) and ``moved`` (facts, messages and names that it
+    moved). Errors: `NotFound`.
     """
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:
@@ -210,10 +206,10 @@ def read_identity(decision: object) -> Flow[Row]:
 
 
 def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
-    """Write a decision about entities, and return it as stored; plan it again if the entities changed meanwhile.
+    """Write a decision about entities to the database, and return it as stored.
 
-    *plan*: a function from the time (microseconds since the epoch) to the database changes. Errors:
-    `DatabaseUnavailable` if other processes changed the entities `ATTEMPTS` times.
+    *plan*: returns the changes for a time (microseconds since the epoch); called again if the entities changed
+    meanwhile. Errors: `DatabaseUnavailable` after `ATTEMPTS` calls.
     """
     for _ in range(ATTEMPTS):
         time = yield from now()
@@ -267,9 +263,8 @@ def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: in
 def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str) -> Flow[None]:
     """Add the database changes that undo a merge to *move*: the merged entity exists again, with its facts and names.
 
-    *whole*: the entity into which it was merged. *moved*: database rows of the facts, episodes and names that the merge
-    moved; rows of links that *whole* no longer has are skipped. Errors: `InputError` if the merged entity exists
-    already.
+    *whole*: the entity into which it was merged. *moved*: database rows of all that the merge moved. Errors:
+    `InputError` if the merged entity exists already.
     """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
@@ -305,10 +300,10 @@ def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Store that two entities are different (*state* ``"apart"``) or undecided (``"waiting"``); return this decision.
+    """Store that two entities are different (*state* "apart") or undecided ("waiting"); return this decision.
 
-    *identity*: the stored question whether they are the same. *by* and *reason*: who decides, and why. Errors:
-    `InputError` if it was decided meanwhile, or one of the entities no longer exists.
+    *identity*: the stored question whether they are the same. Errors: `InputError` if it was decided meanwhile, or one
+    of the entities no longer exists.
     """
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}

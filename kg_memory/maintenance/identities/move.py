@@ -46,7 +46,7 @@ class Whole:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build a `Whole`, an entity with the ids of all that is linked to it, from a row of the query `WHOLE`."""
+        """Build a `Whole`, an entity with the ids of its facts, mentions and names, from a row of the query `WHOLE`."""
         mentions = {mention["id"]: mention["at"] for mention in row["mentions"]}
         parts = (frozenset(row[name]) for name in ("subjects", "objects", "aliases", "apart"))
         return cls(row["entity"], row["revision"], mentions, *parts)
@@ -67,10 +67,9 @@ class Whole:
         return self.subjects | self.objects
 
     def expect(self) -> Parameters:
-        """Return the state of the entity as it was read, to detect later whether another process changed it.
+        """Return the entity's state as it was read; a merge or split is written only if it is still the same.
 
-        The result is ``{"id": ..., "name": ..., "aliases": [...], "revision": 3, "mentions": 12}``. A merge or split is
-        written only if the database still has these values.
+        ``{"id": ..., "name": "Ann", "aliases": [...], "revision": 3, "mentions": 12}``.
         """
         names = {"name": self.entity["name"], "aliases": list(self.entity["aliases"])}
         return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
@@ -87,11 +86,11 @@ def read_wholes(*ids: str) -> Flow[list[Whole]]:
 
 
 def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
-    """Return query parameters that store an entity's names, its words in the search index, and when it was mentioned.
+    """Return query parameters that store an entity's names, search terms, and times of first and last mention.
 
-    *id_*: the id of the entity. *names*: its display name, then its aliases. *times*: when episodes mention it, in
-    microseconds since the epoch. The result is ``{"id": ..., "name": "Ann", "aliases": [...], "first_seen": ...,
-    "last_seen": ..., "n": number of words, "terms": ...}``.
+    *names*: the display name, then aliases. *times*: when messages mention it, in microseconds since the epoch. The
+    result is ``{"id": ..., "name": "Ann", "aliases": [...], "first_seen": ..., "last_seen": ..., "n": 3, "terms":
+    ...}``.
     """
     counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
     seen = sorted(times)
@@ -101,11 +100,11 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
 
 def evidence_of(statements: Sequence[Row]) -> Parameters:
-    """Return the properties of a fact that follow from its statements (the episodes that state it).
+    """Return the properties of a fact that follow from the messages that state it.
 
-    *statements*: database rows, one for each episode. The result is ``{"confidence": 0.9, "said_at": ..., "told_at":
-    ..., "told_by": episode id, "told_end": False}``. ``confidence`` is the highest of all statements. ``said_at`` is
-    the latest time, in microseconds since the epoch. The ``told_`` values describe the first statement.
+    *statements*: database rows, one for each message. The result has the highest ``confidence``, the latest time
+    ``said_at`` (microseconds since the epoch) and, of the first statement, the time ``told_at``, message id
+    ``told_by``, and ``told_end``, whether it states only an end.
     """
     ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)
@@ -127,9 +126,8 @@ WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "al
 class Move:
     """The database changes of one merge or split of entities, or of its undo; `write` writes them in one query.
 
-    The fields are the parameters of that query. `identity`: the properties of the stored decision. `before`: the
-    decision's stored state; None if it is new. `expected`: the entities as they were read. `now`: microseconds since
-    the epoch.
+    `identity`: the decision to store. `before`: its stored state; None if it is new. `expected`: the entities as they
+    were read. `now`: microseconds since the epoch. Other fields are parameters of the query.
     """
 
     identity: Parameters
@@ -152,11 +150,10 @@ class Move:
     revision: Revision = field(default_factory=Revision)
 
     def create(self, row: Parameters, key: str, type_: str, vector: Vector, created_at: int) -> None:
-        """Add the creation of a new entity to the planned changes.
+        """Add a new entity to the changes.
 
-        *row*: its names and times, from `entity_row`. *key*: the hash of its first name and type, from which its id is
-        made. *type_*: its type, such as ``"Person"``. *vector*: the embedding vector of its name. *created_at*:
-        microseconds since the epoch.
+        *row*: its names and times, from `entity_row`. *key*: a hash of its first name and type. *type_*: such as
+        ``"Person"``. *vector*: the embedding of its name. *created_at*: microseconds since the epoch.
         """
         properties = {name: value for name, value in row.items() if name != "terms" and value is not None}
         properties |= {"key": key, "type": type_, "summary": "", "created_at": created_at}
@@ -164,27 +161,24 @@ class Move:
         self.entities.append(row)
 
     def take(self, kind: str, id_: str, entity: str) -> None:
-        """Add the removal of a link to the planned changes: *entity* loses the fact, episode or name with the id *id_*.
+        """Add to the changes: *entity* (an id) loses its link to *id_*, a fact, message or name.
 
-        *entity*: an entity id. *kind*: the kind of link, ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"``
-        (episodes) or ``"aliases"`` (names; *id_* is the hash of the name).
+        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
         """
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def give(self, kind: str, id_: str, entity: str) -> None:
-        """Add a new link to the planned changes: *entity* gets the fact, episode or name with the id *id_*.
+        """Add to the changes: *entity* (an id) gets a link to *id_*, a fact, message or name.
 
-        *entity*: an entity id. *kind*: the kind of link, ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"``
-        (episodes) or ``"aliases"`` (names; *id_* is the hash of the name).
+        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
         """
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Record in the stored decision that a fact, an episode or a name moves, so that an undo can move it back.
+        """Record that a fact, message or name moves to another entity, so that an undo can move it back.
 
-        *label* and *id_*: the label and id of the moved node. *role*: how it is linked to the entity, such as
-        ``"subject"`` or ``"mention"``. *fields*: more properties of the record. ``kept=True``: in a merge, the target
-        had the same link before, and an undo leaves it there; in a split, the old entity keeps the link.
+        *label*, *id_*: of its node. *role*: its link to the entity, such as ``"subject"``. *fields*: more properties of
+        the record. ``kept=True``: the target of a merge had the link before, or the old entity of a split keeps it.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})

@@ -35,11 +35,10 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How the facts and episodes of one entity are divided when a new entity is split off.
+    """How a split divides the facts and episodes (messages) of an entity between it and a new entity.
 
     - `whole`: ids of the facts that move to the new entity.
-    - `parts`: facts that remain, and of which the new entity gets a copy; each fact id has the ids of the episodes
-      whose statements of the fact move to the copy.
+    - `parts`: ids of the facts that both entities get, each with the ids of the episodes that state the new copy.
     - `moving`: ids of the episodes that mention the new entity afterwards.
     - `staying`: ids of the episodes that mention the old entity afterwards; an episode can be in both sets.
     """
@@ -60,11 +59,10 @@ def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
 
 
 def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: ConflictPolicy, namespace: str) -> Flow[None]:
-    """Add the database changes of a split to *move*: a new entity, with facts, episodes and names of the old entity.
+    """Add a split to *move*: a new entity gets some facts, episodes (messages) and names of the entity *whole*.
 
-    *whole*: the entity that is split. *request*: which facts and episodes move. *policy*: the rules by which periods of
-    contradicting facts are computed again. Errors: `InputError` if the facts or episodes are about other entities, or
-    if nothing or everything would move.
+    *request*: which facts and episodes move. *policy*: how to compute the periods of contradicting facts again. Errors:
+    `InputError` if they are about other entities, or if nothing or everything would move.
     """
     rows = yield from read_facts(whole.facts)
     division = divide(whole, rows, request)
@@ -103,12 +101,11 @@ def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: Conflict
 
 
 def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
-    """Return how a split divides the facts and episodes of the entity *whole* between it and a new entity.
+    """Return which facts and episodes (messages) of the entity *whole* a split moves to a new entity.
 
-    *rows*: all facts about the entity by id, from `read_facts`. *request*: the facts and episodes that the user wants
-    to move. A fact moves if no other episode states it. If other episodes state it too, both entities get it, and only
-    the statements of the requested episodes move. Errors: `InputError` for ids of another entity, or if nothing or
-    everything would move.
+    *rows*: all facts of the entity by id. *request*: the facts and episodes to move. A fact that requested and other
+    episodes state goes to both entities. Errors: `InputError` for ids of another entity, or if nothing or everything
+    would move.
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
@@ -137,9 +134,9 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
 
 
 def _share_names(whole: Whole, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
-    """Return two lists of names after a split: those of the old entity *whole*, and those of the new entity.
+    """Return two lists of names after a split: of the old entity *whole*, and of the new entity.
 
-    A name goes to the entity whose episodes contain it, or to both. Each list begins with the display name.
+    Each entity gets the names in its episodes (messages). A list begins with the display name.
     """
     episodes = sorted(division.moving | division.staying)
     rows = yield from fetch(queries.NAMES_IN_USE, episodes=episodes, names=whole.names)
@@ -160,12 +157,10 @@ def _copy_facts(
     ends: tuple[Whole, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Add to *move* a copy, about the new entity, of each fact that both entities have after a split.
+    """Add to *move* a copy of each fact in *parts*, about the new entity; the old entity keeps the fact.
 
-    The old entity keeps the fact. *parts*: for each of these fact ids, the ids of the episodes whose statements move to
-    the copy (a statement is what one episode says about a fact). *rows*: database rows of the facts by id. *ends*: the
-    old entity, and the key and id of the new one. *history*: the statements in memory, which are moved to the copies
-    too.
+    *parts*: by fact id, the ids of the episodes (messages) whose statements move to the copy. *rows*: the facts by id.
+    *ends*: the old entity, and the key and id of the new entity. *history*: moves these statements in memory too.
     """
     whole, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
@@ -202,9 +197,9 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 
 
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
-    """Move statements (episodes that state a fact) from one fact to another in *history*; the database is not changed.
+    """Move the statements of *episodes* from the fact *origin* to *fact* in *history*, not in the database.
 
-    *origin* and *fact*: the ids of the old and the new fact. *episodes*: the ids of the episodes whose statements move.
+    A statement is what one episode (message) says about a fact. *origin*, *fact* and *episodes* are ids.
     """
     for statement in list(history.statements[origin].values()):
         if statement.id in episodes:
@@ -215,11 +210,10 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel the verdicts between facts that a split separates: both facts hold again.
+    """Cancel the verdicts (how two facts relate) between facts that a split separates: both facts hold again.
 
-    A verdict is a stored relation of two facts, such as "fact A ended fact B"; it makes no sense if the facts are about
-    different entities. Its ruling (the effect) becomes ``"both"``, in *move* and in *history*. *rows*: all facts of the
-    split entity by id. *moved*: ids of the facts that move. *entity*: the id of the split entity.
+    Changes *move* and *history*. *rows*: all facts of the split entity by id. *moved*: ids of the facts that move.
+    *entity*: the id of the split entity.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
@@ -234,10 +228,10 @@ def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str],
 
 
 def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
-    """Change the effect of a stored verdict (how two facts relate) in *history*; do nothing for an unknown id.
+    """Change the effect of a verdict (how two facts relate) in *history*; do nothing for an unknown id.
 
-    *verdict*: its id. *ruling*: the new effect, such as ``"both"`` (both facts hold) or ``"supersedes"`` (one ends the
-    other). *refused*: the id of a fact that a person rejected, or None.
+    *verdict*: its id. *ruling*: the new effect, such as ``"both"`` (both facts hold). *refused*: the id of a fact that
+    a person rejected, or None.
     """
     if verdict in history.verdicts:
         changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]
@@ -247,10 +241,10 @@ def set_ruling(history: History, verdict: str, ruling: str, refused: str | None)
 def plan_unsplit(
     move: Move, wholes: tuple[Whole, Whole], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
-    """Add the database changes that undo a split to *move*: the new entity is merged back into the old one.
+    """Add the undo of a split to *move*: the new entity is merged back into the old entity.
 
-    *wholes*: the old and the new entity. *moved*: database rows of the facts, episodes and names that the split moved.
-    *policy*: the rules by which periods of contradicting facts are computed again.
+    *wholes*: the old and the new entity. *moved*: database rows of the nodes that the split moved. *policy*: how to
+    compute the periods of contradicting facts again.
     """
     first, second = wholes
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
@@ -280,10 +274,9 @@ def plan_unsplit(
 
 
 def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return the name that a split gave to the new entity, as a list, if no episode uses it; otherwise ``[]``.
+    """Return the name that a split gave the new entity, as a list, if no episode (message) uses it, else ``[]``.
 
-    The user chose that name; the old entity did not have it. The undo of the split deletes the name. *move*: the
-    database changes of the undo, with the hash of the name. *second*: the new entity, with its names and episodes.
+    *move*: the undo of the split, which has the hash of the name. *second*: the new entity.
     """
     named = names_with(second.names, [move.identity["former_name"] or ""])
     used = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)

@@ -52,13 +52,13 @@ _Date = tuple[int, Precision]
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """A person's decision about a verdict; a verdict says how a new, pending fact relates to an existing one.
+    """A person's decision about a verdict (how a new, pending fact relates to an existing one).
 
-    - *choice*: ``"accept"`` the pending fact, ``"reject"`` it, or ``"edit"``.
-    - *by* and *reason*: who decides, and why.
-    - *verdict*: in an edit, the right relation of the two facts, such as ``"supersedes"``.
-    - *valid_at* and *invalid_at*: in an edit, when the pending fact really began and ended (`OPEN`: it has not ended).
-    - *seen*: the effect of the verdict that the person saw; if it has changed since, the decision is refused.
+    - *choice*: ``"accept"`` or ``"reject"`` the pending fact, or ``"edit"``
+    - *by*, *reason*: who decides, and why
+    - *verdict*: in an edit, the right relation, such as ``"supersedes"``
+    - *valid_at*, *invalid_at*: in an edit, when the pending fact began and ended (`OPEN`: not ended)
+    - *seen*: the effect that the person saw; the decision is refused if it has changed
     """
 
     choice: Choice
@@ -70,9 +70,9 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Raise `InputError` if the choice, the author, the verdict, a date or *seen* is invalid.
+        """Raise `InputError` if a field is invalid, or does not fit the choice.
 
-        A verdict or a date is also invalid unless the choice is ``"edit"``; an edit without any of them is invalid too.
+        Only an ``"edit"`` can have a verdict or dates, and it needs at least one.
         """
         if self.choice not in get_args(Choice):
             raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
@@ -88,7 +88,7 @@ class DecisionRequest:
         self.dates(0)
 
     def kind(self, default: VerdictKind) -> VerdictKind:
-        """Return how the two facts relate: *verdict* if the person edited it, else *default*, the stored relation.
+        """Return how the two facts relate: the edited relation, or else *default*, the stored one.
 
         Errors: `InputError` for an unknown relation, or an edit of an ``"admission"`` (a verdict about one fact only).
         """
@@ -102,10 +102,10 @@ class DecisionRequest:
         return kind
 
     def dates(self, time: int) -> tuple[_Date | None, _Date | None]:
-        """Return the edited start and end of the pending fact as ``(microseconds, precision)``, None if not edited.
+        """Return the edited (start, end) of the pending fact: ``((1546300800000000, "year"), None)`` for ``"2019"``.
 
-        ``"2019"`` gives the first instant of 2019 and ``"year"``. *time*: now in microseconds since the epoch, to which
-        a date such as "yesterday" refers. Errors: `InputError` for a date that cannot be parsed.
+        None: not edited. *time*: now in microseconds since the epoch, for dates such as "yesterday". Errors:
+        `InputError`.
         """
         end = self.invalid_at
         if isinstance(end, str) and end.strip().lower() == OPEN:
@@ -138,12 +138,10 @@ class DecisionNote:
 
 
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Apply a person's decision about a verdict, which says how a pending fact relates to an existing one; return it.
+    """Apply a person's decision about a verdict (how two facts relate), and return the verdict.
 
-    *review*: the id of the verdict. *request*: the decision. ``"accept"`` lets the verdict take effect. ``"reject"``
-    means that the pending fact is not believed. ``"edit"`` changes the relation or the dates, then accepts. Errors:
-    `NotFound` for an unknown id; `InputError` for an invalid *request*, or if the effect of the verdict is no longer
-    ``request.seen``.
+    *review*: the id of the verdict. Errors: `NotFound`; `InputError` for an invalid *request*, or if the verdict has
+    changed since the person saw it.
     """
     request.validate()
 
@@ -169,8 +167,7 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
 def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Undo the latest decision about a verdict (how two facts relate), and return the verdict as it was before.
 
-    *review*: the id of the verdict. Repeated calls undo earlier decisions. *by* and *reason*: who undoes it, and why.
-    Errors: `NotFound` for an unknown id; `InputError` if no decision is left.
+    *review*: the id of the verdict. Errors: `NotFound`; `InputError` if no decision is left.
     """
     validate_author(by, reason)
 
@@ -215,11 +212,11 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
-    """Return the new state of a verdict (how two facts relate) when a person changes the dates of one of the facts.
+    """Return the state of a verdict (how two facts relate) after a person changed the dates of one of the facts.
 
-    *state*: the state before. *fact*: the id of that fact. *dates*: start and end as ``(microseconds, precision)``;
-    None leaves a date unchanged. *history*: the fact's statements with the old dates. Errors: `InputError` if the end
-    is not after the start.
+    *state*: the state before. *fact*: the id of that fact. *dates*: its start and end as ``(microseconds, precision)``;
+    None: unchanged. *history*: its statements with the old dates. Errors: `InputError` if the end is not after the
+    start.
     """
     start, end = dates
     if start is None and end is None:
@@ -249,10 +246,8 @@ def record(
 ) -> Flow[Review]:
     """Store a decision about a verdict (how two facts relate), and return the verdict as a `Review`.
 
-    The periods in which the facts are believed are updated too. *stored*: the verdict before the decision.
-    *next_state*: a function that computes its new state; it is called again if other processes change the facts
-    meanwhile. *note*: who decides, and why. *new*: the verdict is not in the database yet. Errors: `InputError` if the
-    verdict was decided meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    *next_state*: computes the new state, again if the facts change meanwhile. *new*: the verdict is not stored yet.
+    Errors: `InputError` if somebody else decided it meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
     """
     for _ in range(ATTEMPTS):
         based_on = yield from fetch(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
@@ -317,11 +312,10 @@ def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: 
 def replace_fact(
     fact: str, episode: str, author: tuple[str, str], policy: ConflictPolicy, namespace: str
 ) -> Flow[Review]:
-    """Replace a fact by the fact that an episode (a stored message) states; return the verdict between the two facts.
+    """Replace a fact by the fact that a stored message states; return how the two facts relate.
 
-    *fact* and *episode*: their ids. *author*: who decides, and the reason. If the new fact begins later, the old one
-    ends at that time. Otherwise the old one was wrong, and is not believed any more. Errors: `InputError` if the
-    episode states no other fact.
+    *fact*, *episode*: ids of the fact and the message. *author*: who decides, and why. If the new fact begins later,
+    the old one ends then; otherwise it is no longer believed. Errors: `InputError` if the message states no other fact.
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
@@ -348,11 +342,10 @@ def _takes_place(truth: Truth, former: Truth) -> bool:
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return the id of the fact in an episode that replaces *fact*, and when the episode (a stored message) was saved.
+    """Return the id of the fact in a stored message that replaces *fact*, and when the message was saved.
 
-    *fact* and *episode*: ids. If the episode states several facts, one with the same subject is preferred, then one
-    with the same predicate. The time is in microseconds since the epoch. Errors: `InputError` if the episode states no
-    other fact.
+    *fact*, *episode*: ids of the fact and the message. The time is in microseconds since the epoch. Errors:
+    `InputError` if the message states no other fact.
     """
     stated: Sequence[Row] = yield from fetch(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
@@ -367,10 +360,9 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return the stored verdict on how two facts relate and False, or else a new one that is not stored yet and True.
+    """Return (verdict, is new): the stored verdict (how two facts relate), or else a new one that is not stored yet.
 
-    *one* and *existing*: the ids of the facts. *kind* and *reason*: those of a new verdict. The effect of a new verdict
-    is ``"both"`` (both facts hold).
+    *one*, *existing*: the ids of the facts. *kind*, *reason*: those of a new verdict, which lets both facts hold.
     """
     id_ = verdict_id(namespace, one, existing)
     stored = yield from find_verdict(id_)

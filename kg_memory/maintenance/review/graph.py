@@ -52,10 +52,9 @@ class ReviewState(ReviewInput, total=False):
 
 
 def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 - steps have one shape
-    """Read up to ``limit`` verdicts (how two facts relate) that wait for a person, into the state of the review graph.
+    """Read up to ``limit`` verdicts (how two facts relate) that wait for a person.
 
-    The result is ``{"waiting": [verdict as JSON, ...], "decisions": [], "decided": []}``. Errors: `InputError` for an
-    invalid namespace or limit.
+    Return ``{"waiting": [verdict as JSON], "decisions": [], "decided": []}``. Errors: `InputError` for invalid input.
     """
     validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     reviews = yield from list_reviews(state.get("limit") or AT_ONCE)
@@ -79,10 +78,9 @@ def ask_reviewer(state: ReviewState) -> Json:
 
 
 def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
-    """Write a person's decisions to the database, one after the other, and return ``{"decided": [result, ...]}``.
+    """Write the decisions in *state* to the database, and return ``{"decided": [result, ...]}``.
 
-    *state* has the decisions. If a decision fails, its result has the message as ``problem``, and the next one is
-    written.
+    If a decision fails, its result has the error message as ``problem``, and the next decision is written.
     """
     by, namespace = state.get("by") or USER, validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     policy = ConflictPolicy.from_settings(settings)
@@ -141,10 +139,10 @@ def question_of(review: Review) -> str:
 
 
 def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
-    """Parse a person's *answer* to the interrupt; return one decision for each of *reviews*.
+    """Convert *answer*, a ``HITLResponse`` of LangChain, to one decision for each of *reviews*.
 
-    *answer*: a ``HITLResponse`` of LangChain, or only its list of decisions. ``{"type": "approve"}`` becomes
-    ``{"choice": "accept", "reason": "", "edit": {}}``. Errors: `InputError` for an invalid answer.
+    ``{"type": "approve"}`` becomes ``{"choice": "accept", "reason": "", "edit": {}}``. *answer* may also be only the
+    list of decisions. Errors: `InputError` for an invalid answer.
     """
     decisions = answer.get("decisions") if isinstance(answer, Mapping) and "decisions" in answer else answer
     decisions = [decisions] if isinstance(decisions, Mapping) else decisions
@@ -154,9 +152,9 @@ def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
 
 
 def _parse_decision(decision: Any, arguments: Mapping[str, object]) -> Json:
-    """Parse one decision in LangChain's format, and return it as ``{"choice": ..., "reason": ..., "edit": ...}``.
+    """Convert a decision in LangChain's format to ``{"choice": "accept", "reason": "", "edit": {}}``.
 
-    *arguments*: the values that the person saw. If an edit changes none of them, the choice becomes ``"accept"``.
+    *arguments*: the values that the person saw. An edit that changes none of them becomes ``"accept"``.
     """
     choice = CHOICES.get(str(decision.get("type"))) if isinstance(decision, Mapping) else None
     if choice is None:

@@ -34,13 +34,11 @@ _STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "rulin
 
 @dataclass(frozen=True, slots=True)
 class VerdictState:
-    """The changeable part of a verdict, a stored relation of two facts; people's decisions change it.
+    """The current effect of a verdict (how two facts relate), and the decisions of people about it.
 
     - `ruling`: the effect, such as ``"supersedes"`` (one fact ends the other) or ``"waiting"`` (for a person).
-    - `refused` and `refused_at`: the id of the fact that a person rejected, and when.
+    - `refused`, `refused_at`: the id of the fact that a person rejected, and when (microseconds since the epoch).
     - `edited`: the id of the fact whose dates a person changed, to `edited_from` and `edited_until`.
-
-    Times are microseconds since the epoch; None means no change.
     """
 
     ruling: Ruling
@@ -81,7 +79,7 @@ class StoredVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """How the two facts relate, as a `Verdict`: the dataclass with which `temporal.policy` resolves conflicts."""
+        """How the new fact relates to the existing one, such as "supersedes"; for the rules in `temporal.policy`."""
         return to_verdict(self.row)
 
     @property
@@ -98,9 +96,7 @@ class StoredVerdict:
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
     """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
 
-    *decided*: return the verdicts that people have decided instead, latest decision first. *limit*: the maximum number.
-    *skip*: how many to leave out before. If both facts of a verdict wait, it is listed only after the earlier fact is
-    decided.
+    *decided*: return decided verdicts instead, latest first. *skip*: how many to leave out before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
@@ -112,18 +108,16 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
 def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
     """Return the pairs of facts that cannot both be true, as reviews, earliest first.
 
-    Some were decided automatically, others wait for a person. *limit*: the maximum number to return. *skip*: how many
-    to leave out before.
+    *skip*: how many to leave out before.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     return (yield from _read_reviews(queries.REVIEWS, rulings=["conflicts", "waiting"], kinds=["conflicts"], **page))
 
 
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return all verdicts (how two facts relate) about the fact with the id *fact*, latest first; None means any fact.
+    """Return the verdicts (how two facts relate) about the fact with the id *fact*, or all if None, latest first.
 
-    Verdicts that took effect automatically are included. *limit*: the maximum number to return. *skip*: how many to
-    leave out before. Errors: `NotFound` for an unknown id.
+    *skip*: how many to leave out before. Errors: `NotFound` for an unknown id.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
@@ -165,7 +159,6 @@ def require_fact(fact: str) -> Flow[History]:
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
     """Return the verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
 
-    A verdict is left out while its existing fact waits for a decision too. *limit*: the maximum number to return.
     *skip*: how many to leave out before.
     """
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
@@ -184,10 +177,9 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 
 
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
-    """Return the verdicts that a person can decide now.
+    """Return the *verdicts* (how a new fact relates to an existing one) that a person can decide now.
 
-    The later fact of such a verdict waits for review. The earlier fact neither waits nor was rejected. *history*: the
-    statements and verdicts of these facts.
+    The later fact waits for review; the earlier fact neither waits nor was rejected.
     """
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
     waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
@@ -219,11 +211,9 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return the last statement of a fact in the format of a stored belief, for a fact that has no belief.
+    """Return a belief row (when the memory considered a fact true) for *fact* (an id), which has none.
 
-    A belief is a period in which the memory considers a fact true. The result has the dates of the statement, that is,
-    of what the latest episode says. Its ``created_at`` and ``expired_at`` are both the time of the earliest of
-    *verdicts* about the fact. *fact*: its id. *history*: its statements.
+    It has the dates of the fact's last statement, and is created and expired at the time of its first verdict.
     """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)

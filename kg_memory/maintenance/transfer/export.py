@@ -63,10 +63,9 @@ def export(
 ) -> ExportResult:
     """Write a memory, or the items of a `KGStore`, to the file *target*; return the number of records and a checksum.
 
-    *progress* is called with the number of records written and the total. The file is a snapshot of one moment; other
-    processes can write to the memory meanwhile. Errors: `InputError` if the namespace is empty, or *target* cannot be
-    written; `EmbeddingMismatch` if vectors are wanted while they are being replaced; `SchemaError` for a graph of a
-    newer version.
+    The file is a snapshot of one moment. *progress* is called with the number of records written and the total. Errors:
+    `InputError` for an empty namespace or a bad *target*, `EmbeddingMismatch` while vectors are being replaced,
+    `SchemaError` for a graph of a newer version.
     """
     with rewritable(target) as file:
 
@@ -112,10 +111,10 @@ def _make_header(meta: Row, options: ExportOptions) -> Header:
 
 
 def _count_records(database: Database, key: str, holds: str) -> int:
-    """Return the number of records (nodes and relations) in an export of the graph *key*.
+    """Return the number of nodes and relations to export from the graph *key*.
 
-    *holds*: ``"memory"`` or ``"items"`` of a store. Errors: `SchemaError` if the graph has a node label or a relation
-    type that this version cannot export.
+    *holds*: "memory", or "items" of a store. Errors: `SchemaError` for a node label or a relation type that this
+    version cannot export.
     """
     total = 0
     for names, count, inside in (

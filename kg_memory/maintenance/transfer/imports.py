@@ -90,10 +90,9 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield a new, empty graph, which replaces the graph *key* when the block ends without an error.
+    """Yield an empty graph that replaces the graph *key* when the block ends, and whether *key* has content now.
 
-    Also yields whether *key*, a database key, has content now. *target*: the namespace, for error messages. Errors:
-    `InputError` if *replace* is false and the namespace has content, or another process writes to it during the import.
+    *target*: the namespace, for errors. Errors: `InputError` if *replace* is false and the namespace has content.
     """
     database = driver.store.database
     with shadow_graph(database, key) as shadow:
@@ -109,10 +108,10 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
-    """Raise an error if this version of the package, or the memory's embedding model, does not suit an export file.
+    """Raise an error if an export file does not fit this package version, or has vectors of another embedding model.
 
-    *header*: the first line of the file. *name*: its name, for the message. *embeddings*: whether its vectors are used.
-    Errors: `SchemaError` for another version; `EmbeddingMismatch` for vectors of another model.
+    *header*: the first line of the file. *name*: the file's name, for the error. *embeddings*: whether its vectors are
+    used.
     """
     supported = (schema.MEMORY if header.holds == "memory" else schema.ITEMS).version
     if header.schema_ != supported or header.words > tokenise.VERSION:
@@ -131,10 +130,9 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 def _prepare_memory(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a memory in the new graph *shadow*; return the object that writes imported records to it.
+    """Create the schema of a memory in the graph *shadow*; return the object that writes imported records to it.
 
-    *renaming* replaces the ids of the records. *header*: the first line of the file. Vectors that the file lacks are
-    computed with the memory's embedding model.
+    *renaming*: replaces ids in the records. *header*: the first line of the file. Missing vectors are computed.
     """
     model = driver.embedder.name
     dimension = header.dimension if header.model == model else None
@@ -152,10 +150,9 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a `KGStore` in the new graph *shadow*; return the object that writes imported items to it.
+    """Create the schema of a `KGStore` in the graph *shadow*; return the object that writes imported items to it.
 
-    *renaming* replaces the ids of the records. *header*: the first line of the file. Vectors that the file lacks are
-    not computed.
+    *renaming*: replaces ids in the records. *header*: the first line of the file. Missing vectors are not computed.
     """
     if header.model is not None and options.embeddings:
         vector_model = header.dimension, header.model
@@ -244,10 +241,10 @@ class GraphWriter:
                 yield self.counts.total()
 
     def _write_batch(self, name: str, batch: list[NumberedRecord], make_error: MakeError) -> None:
-        """Write records of one kind to the graph with one query, with their vectors and words.
+        """Write records of one kind to the graph in one query, with their vectors and words.
 
-        *name*: their node label or relation type. *make_error*: a function from a line number and a problem to the
-        error to raise, for an invalid record, a node that occurs twice, and a relation whose node is missing.
+        *name*: their node label or relation type. *make_error*: returns the error to raise for a line number and a
+        problem.
         """
         rows = []
         for number, record in batch:
@@ -287,10 +284,9 @@ class GraphWriter:
         return row
 
     def _index(self, node: NodeLine, properties: Row) -> Row:
-        """Return words and vector of an imported node, ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
+        """Return words and vector of an imported node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
 
-        If the file lacks the vector, ``embedding`` is None and ``text`` is the text to compute it from. If it lacks the
-        words, they are counted, and their number is stored as ``n`` in *properties*.
+        If ``embedding`` is None, ``text`` is the text to compute it from. Words that the file lacks are counted.
         """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:

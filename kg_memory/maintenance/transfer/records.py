@@ -122,10 +122,9 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which properties a kind of node or relation has in an export file, and their types.
+    """The properties of one kind of node or relation in an export file, and their types.
 
-    *required*: the names of required properties, separated by spaces. *defaults*: values for missing properties.
-    *types*: types that differ from the general table `_TYPES`.
+    *required*: names, separated by spaces. *defaults*: values for missing properties. *types*: exceptions to `_TYPES`.
     """
 
     required: str = ""
@@ -210,11 +209,9 @@ INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Which labels of nodes a relation type connects, and which properties such a relation has.
+    """The labels of nodes that a relation type connects, and the properties of such a relation.
 
-    *source*: the label at its start. *targets*: the labels possible at its end. *shape*: the properties. *by_target*:
-    an export reads the relations of one page of nodes at a time: of the nodes at their start (False) or at their end
-    (True).
+    *source*: the label at its start. *targets*: the labels possible at its end. *by_target*: exported by end node.
     """
 
     source: str
@@ -259,12 +256,11 @@ def key_property(label: str) -> str:
 
 
 class NodeLine(BaseModel):
-    """A line of an export file that describes one node of the graph, such as an entity or a fact.
+    """A line of an export file with one node of the graph, such as an entity or a fact.
 
     - `ends`: the ids of a fact's subject and objects.
-    - `words`: how often each word occurs in the node's text; None means that an import counts them.
-    - `embedding`: the vector, as base64 of little-endian 32-bit floats. True: an import computes it. None: there is
-      none.
+    - `words`: the count of each word in the node's text; None: an import counts them.
+    - `embedding`: the vector, as base64 of little-endian 32-bit floats; True: an import computes it; None: no vector.
     - `embeddings`: the vectors of an item of a `KGStore` (a LangGraph store).
     """
 
@@ -306,12 +302,11 @@ Record = NodeLine | RelationLine
 
 
 class Header(BaseModel):
-    """The first line of an export file: what it contains, and with which versions and embedding model it was made.
+    """The first line of an export file: its content, its versions and its embedding model.
 
-    - `holds`: ``"memory"``, or ``"items"`` for a `KGStore` (a LangGraph store), whose name is then `namespace`.
-    - `format`, `schema_` and `words`: the versions of the file format, of the graph and of its word index.
-    - `model` and `dimension`: of the embedding vectors; None for a store without vectors.
-    - `embeddings`: whether the file contains the vectors. `meta`: counters of the graph, by name.
+    - `holds`: ``"memory"``, or ``"items"`` of a `KGStore` (a LangGraph store) with the name `namespace`.
+    - `format`, `schema_`, `words`: the versions of the file format, of the graph and of its word index.
+    - `embeddings`: the file contains the vectors. `meta`: counters of the graph, by name.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -339,9 +334,9 @@ class End(BaseModel):
 
 
 def to_record(line: Row, allowed: Collection[str]) -> Record:
-    """Convert a line of an export file (a dict) to a `NodeLine` or `RelationLine`; missing properties get defaults.
+    """Convert a parsed line of an export file to a `NodeLine` or `RelationLine`; raise `ValueError` if it is invalid.
 
-    *allowed*: the node labels and relation types that the file may contain. Errors: `ValueError` for an invalid line.
+    *allowed*: the node labels and relation types that the file may contain.
     """
     try:
         record: Record = NodeLine.model_validate(line) if "label" in line else RelationLine.model_validate(line)

@@ -46,10 +46,9 @@ class Renaming:
         return record.model_copy(update=update)
 
     def renamed_contents(self) -> list[Row]:
-        """Return the new texts of episodes that contain ids of facts, as ``[{"id": episode id, "content": text}]``.
+        """Return the texts of episodes (messages) with their fact ids replaced: ``[{"id": ..., "content": ...}]``.
 
-        The text of such an episode declares that a fact depends on other facts, named by their ids. Call this after all
-        records were renamed.
+        Call this after all records were renamed.
         """
         return [
             {"id": id_, "content": _UUID.sub(lambda found: self._new(found[0]), content)}

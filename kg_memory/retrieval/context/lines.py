@@ -35,12 +35,10 @@ LONGEST_REFERENCE = 32
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """The parts of a fact's line in a context (text for a prompt), escaped and without line breaks.
+    """The parts of the line that shows a fact in a context (text for a prompt), escaped and without line breaks.
 
-    `when` is the time in which it is true, in words, followed by `standing`; `begin` and `end` are the ends of this
-    time. `sources` are short references to the episodes (messages) that state the fact. `mark` is ``disputed``, ``not
-    reviewed``, ``not confirmed by its words`` or empty. `standing` says that the fact is doubtful, or that it ended and
-    nothing is known in its place; otherwise it is empty.
+    `when` is the time in which it is true, from `begin` to `end`, in words. `sources` refer to messages. `mark` and
+    `standing` are warnings, such as "disputed", or empty.
     """
 
     text: str
@@ -55,7 +53,7 @@ class FactLine:
 
 @dataclass(frozen=True, slots=True)
 class EntityLine:
-    """The parts of an entity's line in a context (text for a prompt), escaped; the summary may be empty."""
+    """The parts of a line about an entity in a context (text for a prompt), escaped; the summary may be empty."""
 
     name: str
     type: str
@@ -64,7 +62,7 @@ class EntityLine:
 
 @dataclass(frozen=True, slots=True)
 class CommunityLine:
-    """The parts of a community's line in a context (text for a prompt), escaped; the summary may be empty."""
+    """The parts of a line about a community (group of entities) in a context, escaped; the summary may be empty."""
 
     name: str
     summary: str
@@ -72,11 +70,10 @@ class CommunityLine:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """The parts of the line of an episode (stored message) in a context (text for a prompt), escaped.
+    """The parts of the line that shows an episode (stored message) in a context (text for a prompt), escaped.
 
-    `day` is its day in words, and `when` the day and time. `asked` is the question that it answers, with the speaker of
-    the question, or empty. `remarks` are the times of facts that it states, and what became of these facts: "no longer
-    so since May 2023". No part has line breaks.
+    `when` is its day and time. `asked` is the question that it answers, or empty. `remarks` are about its facts: "no
+    longer so since May 2023".
     """
 
     text: str
@@ -92,8 +89,8 @@ class EpisodeLine:
 class LineMaker:
     """Converts search results to the parts of context lines: texts on one line, escaped and shortened.
 
-    `escape` makes a text harmless in the template. A text longer than `length` characters is cut around `words`, the
-    terms of the question. `now` is the time of the question: it decides which facts have ended.
+    A text over `length` characters is cut around `words`, the words of the question. `now` decides which facts have
+    ended.
     """
 
     escape: Callable[[str], str]
@@ -102,9 +99,9 @@ class LineMaker:
     length: int = LONGEST_TEXT
 
     def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
-        """Return one line for *group*, results that say the same: the first result, with the sources of all.
+        """Return one line for *group*, results that say the same: the text of the first, the sources of all.
 
-        Errors: `TypeError` if the first one is not a fact, entity, community or episode.
+        Errors: `TypeError` if the first is not a fact, entity, community or episode.
         """
         match group[0]:
             case Fact() as first:
@@ -118,10 +115,7 @@ class LineMaker:
         raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(group[0]).__name__}")
 
     def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
-        """Return the line of the fact *first*; its sources are the episodes (messages) that state any fact in *group*.
-
-        *group* has the facts that say the same.
-        """
+        """Return the line of the fact *first*, with the sources of all facts in *group*, which say the same."""
         sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
         begin, end = bounds_in_words(first)
         text, when = self._clean(first.sentence), period_in_words(first, self.now)
@@ -130,9 +124,9 @@ class LineMaker:
         return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark, standing)
 
     def _standing(self, fact: Fact) -> str:
-        """Return why *fact* is doubtful, "nothing known in its place" if it ended without a replacement, or "".
+        """Return why *fact* is doubtful, or "": ``'doubtful since May 2023: "Ann works at Acme" ended'``.
 
-        For example: ``'doubtful since May 2023: "Ann works at Acme" ended'``.
+        If it ended without a replacement, the result is "nothing known in its place".
         """
         if fact.doubtful_since is None or not fact.doubtful_because:
             return "nothing known in its place" if fact.absent else ""
@@ -141,11 +135,9 @@ class LineMaker:
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
     def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
-        """Return the line of the episode (message) *first*, with the question it answers, and when its facts are true.
+        """Return the line of the message *first*, with the question it answers, and the times of the facts it states.
 
-        *group* has the results on this line: *first*, episodes with equal words, the message that asks the question,
-        and facts that only repeat the words of *first*. The question is `Episode.asked`, asked by another speaker just
-        before.
+        *group* has all results on this line, such as messages with the same words and facts that only repeat them.
         """
         episodes = [value for value in group if isinstance(value, Episode)]
         facts = [value for value in group if isinstance(value, Fact)]
@@ -162,16 +154,14 @@ class LineMaker:
         return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 
     def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
-        """Return when *fact* is true and why it is doubtful, in words to add to the context line of *episode*.
+        """Return when *fact* is true and why it is doubtful, as words to add to the line of *episode*, which states it.
 
-        *episode* is a message that states the fact. A fact is doubtful if a fact on which it depends has ended. The
-        result is "" if the line needs neither: *fact* begins on the day of *episode*, and is neither ended, disputed
-        nor doubtful.
+        The result is "" if *fact* begins on the day of *episode*, and is neither ended, disputed nor doubtful.
         """
         return "; ".join(filter(None, (when_beside(fact, episode, self.now), self._standing(fact))))
 
     def _remark(self, remark: Remark) -> str:
-        """Convert *remark* to text that follows a context line: "no longer so since May 2023: see [3f2a1b9c]"."""
+        """Convert *remark* to text for the end of a line: "no longer so since May 2023: see [3f2a1b9c]"."""
         reference = f"[{self._reference(remark.by_source_id, remark.by)}]" if remark.by else ""
         if remark.kind == "contradicts":
             return f"contradicts {reference}"
@@ -183,7 +173,7 @@ class LineMaker:
         return what + (f": see {reference}" if reference else "")
 
     def _reference(self, source_id: str | None, episode: str) -> str:
-        """Return how a line refers to an episode: by its *source_id* if this is short, else the start of its id."""
+        """Return a short name of a message: its *source_id* or, if that is long or None, the start of its id."""
         return self._clean(source_id if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8])
 
     def _clean(self, text: str) -> str:
@@ -192,11 +182,9 @@ class LineMaker:
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return when *fact* is true, in words to add to the context line of *episode*: "since May 2023, disputed".
+    """Return when *fact* is true, as words to add to the line of the message *episode*: "since May 2023, disputed".
 
-    *episode* is a message that states the fact. The words include the warning "disputed" or "not reviewed"
-    (`Fact.mark`), if any. The result is "" if the line shows as much by itself: *fact* begins on the day of *episode*,
-    has not ended and has no such warning. *now* is the time that decides whether the fact has ended.
+    The result is "" if *fact* began on that day, has not ended by *now*, and is not disputed or unreviewed.
     """
     is_over = any(remark.at for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
@@ -233,10 +221,9 @@ def result_text(value: Value) -> str:
 
 
 def tell_episode(episode: Episode) -> tuple[str, str]:
-    """Return ``(text, speaker)`` of *episode*, a stored message or text, as a context shows them.
+    """Return ``(text, speaker)`` of a stored message or text, as a context shows them: ``("I moved.", "Ann")``.
 
-    An episode of facts that an application declared is written as sentences, with the speaker "declared by" and its
-    author.
+    Facts declared by an application become sentences, with the speaker "declared by Ann".
     """
     if episode.kind != EpisodeKind.FACT:
         return hide_payloads(episode.content, episode.kind), episode.speaker or ""
@@ -245,7 +232,7 @@ def tell_episode(episode: Episode) -> tuple[str, str]:
 
 
 def escape_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
-    """Return *text* on one line with angle brackets escaped; if longer than *length*, only the part around *words*."""
+    """Return *text* on one line, with "<" and ">" escaped; a text over *length* characters is cut around *words*."""
     return escape_brackets(one_line(text, words, length))
 
 
@@ -259,10 +246,10 @@ def escape_brackets(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """How to format the lines of one kind in a context: `line` converts parts, such as a `FactLine`, to text.
+    """How to format the lines of one kind, such as facts, in a context (text for a prompt).
 
-    `begin` and `end` are the texts before and after all lines of the kind. `heading` is a function that returns a
-    heading, such as a day, for the parts of a line; with it, lines are sorted by time below their headings.
+    `line` converts parts, such as a `FactLine`, to text. `begin` and `end` enclose all lines. `heading` returns the
+    heading of a line, such as its day.
     """
 
     line: Callable[[Any], str]
@@ -275,9 +262,8 @@ class Section:
 class Template:
     """A format of a context (text for a prompt): its sections in their order, between the texts `head` and `foot`.
 
-    Only kinds with a section are shown. `escape` makes a stored text harmless in this format; the text is on one line
-    already, without invisible characters. `unknown` converts the reason why the memory has no answer to the only line
-    of the context.
+    `escape` makes a stored text harmless in this format. `unknown` converts the reason why there is no answer to the
+    only line of the context.
     """
 
     name: str
@@ -291,17 +277,13 @@ class Template:
 
 
 def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
-    """Return the sections of a template by kind, such as facts.
+    """Return the sections of a template by kind: ``{"facts": Section(...), ...}``.
 
-    *marks* has the texts before and after the lines of each kind, *lines* the functions that write a line of each kind.
+    *marks* has the texts before and after the lines of a kind, *lines* the function that writes a line.
     """
     return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
 
 
 def join_marks(line: FactLine) -> str:
-    """Return the warnings about a fact, each after a comma, as text to follow its dates: ", disputed".
-
-    The first is `FactLine.mark`: "disputed", "not reviewed" or "not confirmed by its words". The second is
-    `FactLine.standing`: since when and why the fact is doubtful, or "nothing known in its place".
-    """
+    """Return the warnings about a fact, as text to follow its dates: ", disputed, nothing known in its place"."""
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

@@ -50,7 +50,7 @@ KINDS_OF: Mapping[type[Value], Kind] = dict(zip((Fact, Entity, Community, Episod
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The lines chosen for a context (text for a prompt) by kind, best first, and why other results were left out.
+    """The lines chosen for a context (text for a prompt), by kind such as "facts", and why other results were left out.
 
     `left_out` maps kind and id to a reason: ``{("facts", id): "no room within max_tokens"}``.
     """
@@ -61,7 +61,7 @@ class Choice:
     def find_same(self, line: Line, repeats: Repeats) -> str | None:
         """Return the id of a chosen line that says the same as *line*, or None.
 
-        *repeats* has the facts that repeat an entity or episode: ``{("episodes", id): {fact ids}}``.
+        *repeats*: the facts that an entity or message only repeats: ``{("episodes", id): {fact ids}}``.
         """
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):
@@ -71,10 +71,10 @@ class Choice:
         return None
 
     def cost(self, line: Line, sections: Mapping[Kind, int]) -> int:
-        """Return how many tokens the context grows by if *line* is added, with a new heading if *line* needs one.
+        """Return how many tokens the context grows by if *line* is added, with its headings.
 
-        The first line of a kind, such as facts, also costs the texts before and after the section of that kind.
-        *sections* has the tokens of these texts by kind: ``{"facts": 12}``.
+        *sections*: tokens of the texts around each section, ``{"facts": 12}``; only the first line of a section adds
+        them.
         """
         own = self.lines[line.kind]
         is_new = line.heading and all(line.heading != each.heading for each in own)
@@ -83,10 +83,10 @@ class Choice:
 
 
 def _sort(groups: Groups) -> Iterator[tuple[Kind, Group]]:
-    """Yield ``(kind, group)`` for each of *groups* in the order in which their lines are added to the context.
+    """Yield ``(kind, group)`` in the order in which groups of results are added to the context: ``("facts", (fact,))``.
 
-    A group is a tuple of results that are shown together on one line of the context. The kinds take turns; a kind with
-    a large share in `SHARES` gets more turns. The best fact comes first, unless it only quotes a message.
+    A group is shown on one line. The kinds take turns; those with more in `SHARES` get more turns. The best fact comes
+    first, unless it only quotes a message.
     """
     turns: list[tuple[float, int, Kind]] = []
     for kind, own in groups.items():
@@ -121,10 +121,10 @@ def choose(
 ) -> Choice:
     """Return the best lines of a context that fit into *room* tokens.
 
-    *groups* are the results by kind, best first; the results in a group share a line. *write* converts a group and a
-    maximum number of characters to a line. *sections* has the tokens of the texts around each section; the first line
-    of a kind costs these too. A kind ends at its first line that does not fit, so that no worse line replaces a better
-    one. A line is left out if another line has its text, or if it only *repeats* a chosen fact.
+    - *groups*: the results by kind, best first; a group of results shares a line.
+    - *write*: converts a group and a maximum number of characters to a line.
+    - *sections*: tokens of the texts around each section, ``{"facts": 12}``.
+    - *repeats*: see `find_repeats`; a line that repeats a chosen line is left out.
     """
     choice, long = Choice({kind: [] for kind in groups}), room * (1 - WHOLE)
     done: set[int] = set()  # groups by identity: an episode may be in two queues, and one fact has several periods
@@ -140,7 +140,7 @@ def choose(
         if (same := choice.find_same(line, repeats)) is not None:
             choice.left_out[line.kind, line.id] = same_as(same)
         elif cost > room:
-            full.add(kind)
+            full.add(kind)  # so that no worse line replaces a better one
             continue
         else:
             choice.lines[line.kind].append(line)
@@ -162,7 +162,7 @@ def count_denials(text: str) -> int:
 
 
 def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
-    """Return *results* by kind, in groups with equal words, time and speaker, each at the place of its first result."""
+    """Return *results* by kind, grouped by equal words, time and speaker: ``{"facts": [(fact, fact), (fact,)]}``."""
     grouped: dict[Kind, list[Group]] = {}
     for kind in KINDS:
         groups: dict[Hashable, list[Value]] = {}
@@ -173,11 +173,10 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
 
 
 def find_repeats(results: SearchResults) -> Repeats:
-    """Return the entities and episodes (messages) that only repeat facts: ``{("episodes", id): {fact ids}}``.
+    """Return the facts that each entity or message only repeats: ``{("episodes", id): {fact ids}}``.
 
-    An entity repeats a fact that names it and contains its whole summary. An episode repeats a fact that contains all
-    its words, is about its speaker, and begins on its day. An episode with a remark, such as "no longer so", never
-    does.
+    An entity repeats a fact that names it and contains its whole summary. A message repeats a fact that contains all
+    its words, is about its speaker, and begins on its day.
     """
     repeats: dict[tuple[Kind, str], frozenset[str]] = {}
     sentences = [(fact, join_words(fact.sentence)) for fact in results.facts]
@@ -203,7 +202,7 @@ def join_words(text: str) -> str:
 
 
 def _key(value: Value) -> Hashable:
-    """Return a key of *value*, a search result; results that say the same have equal keys."""
+    """Return a key of *value*, a search result, that is equal for results that say the same."""
     match value:
         case Fact():
             return fold(value.sentence), period_in_words(value)
@@ -227,7 +226,7 @@ def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, st
 
 
 def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
-    """Return whether *episode* only repeats *fact*, which it states in the words *quote*; see `find_repeats`."""
+    """Return whether the message *episode* only repeats *fact*; *quote*: its words that state the fact."""
     begin = fact.valid_at or fact.known_from
     return (
         episode.speaker in (None, fact.subject)
@@ -243,9 +242,10 @@ def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
 
 
 def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], dict[tuple[Kind, str], str]]:
-    """Return *groups* without courtesies, entities without a summary, and results far less relevant than the best.
+    """Return *groups* of results without empty and irrelevant ones, and the reasons why these are left out.
 
-    The second result has the reasons why results are left out: ``{("entities", id): "it has no summary"}``.
+    Empty: courtesies, and entities without a summary. Irrelevant: scores far below the best. The reasons:
+    ``{("entities", id): "it has no summary"}``.
     """
     asked = content_stems(question) if has_words(question) else None  # an emoji may be all of a message
     kept: dict[Kind, list[Group]] = {}
@@ -266,14 +266,14 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
 
 
 def _score(group: Group) -> float:
-    """Return the score of the first result in *group* (results shown on one line of the context); 0 if it has none."""
+    """Return the score of the first result in *group*; 0 if it has none."""
     return float(getattr(group[0], "score", None) or 0.0)
 
 
 def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
-    """Return why *value*, a search result, is left out because it has no content; "" if it has content.
+    """Return why the search result *value* has no content, such as "it has no summary"; "" if it has content.
 
-    *asked* are the content words of the question; None if it has none.
+    *asked*: the content words of the question; None if it has none.
     """
     match value:
         case Entity(summary=summary) if not (summary or "").strip():
@@ -298,12 +298,10 @@ def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
 
 
 def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
-    """Return *groups* of messages with some questions merged into the group of the message that answers them.
+    """Return *groups* of messages, with questions moved to the group of their answer if the answer needs them.
 
-    Each group becomes one line of the context, and the line of an answer then shows its question too. A question is
-    merged if the answer is short, or if the question contains a word of *asked* that the answer lacks. A message that
-    does more than ask is never merged, because the rest of it needs its own line. *asked* are the content words of the
-    user's question to the memory.
+    Each group becomes one line of a context. An answer needs its question if it is short, or if the question has a word
+    of *asked* that the answer lacks. *asked*: the content words of the user's question.
     """
     joined: list[Group] = []
     questions = {value.id: group for group in groups for value in group if isinstance(value, Episode)}
@@ -333,11 +331,10 @@ def _only_asks(value: Value) -> bool:
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
-    """Return *groups* with each fact that only quotes an episode (message) merged into the group of this episode.
+    """Return *groups* of results, with facts that only quote a message moved to the group of this message.
 
-    Each group becomes one line of the context. A merged group, ``(episode, fact)``, is listed under "facts" and under
-    "episodes", but `choose` adds its line only once. *repeats* is the result of `find_repeats`. An episode that,
-    according to *repeats*, adds nothing to a fact is not merged with this fact.
+    Each group becomes one line of a context. A group ``(message, fact)`` is listed under "facts" and under "episodes".
+    *repeats*: see `find_repeats`; a message that only repeats a fact does not get this fact.
     """
     turns = {id_of(value): number for number, group in enumerate(groups["episodes"]) for value in group}
     episodes = list(groups["episodes"])
@@ -355,11 +352,10 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the message with which the first fact of *group* shares a line, or None.
+    """Return the index in *episodes* of the message whose line can show the first fact of *group*, or None.
 
-    The fact must only quote this message, and no fact that shares the line already may show another time. *episodes*
-    are groups of results; each group becomes one line of the context. *turns* maps episode ids to indexes. *repeats* is
-    the result of `find_repeats`: a message that adds nothing to the fact is not returned.
+    The fact must only quote the message. *turns*: indexes by message id. *episodes*: groups of results; each becomes a
+    line. *repeats*: see `find_repeats`; a message that only repeats the fact is not returned.
     """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
@@ -375,16 +371,15 @@ def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group]
 
 
 def has_words_of(turn: Episode, fact: Fact) -> bool:
-    """Return whether the message *turn* contains the words that *fact* quotes, and is short enough to be one line."""
+    """Return whether the message *turn* contains the words that *fact* quotes, and fits on one line."""
     said = fact.sentence.partition(": ")[2]
     return len(turn.content) <= LONGEST_TEXT and join_words(said) in join_words(turn.content)
 
 
 def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether the line of the message *turn* can also show *fact*, beside the facts in *group* that it shows.
+    """Return whether the line of the message *turn* can also show *fact*, next to the facts in *group*.
 
-    It cannot if *fact* and one of these facts both need a time on the line, and the times differ: "since 2019" and
-    "since 2021". A fact that begins on the day of the message needs none.
+    It cannot if two of the facts need different times on the line: "since 2019" and "since 2021".
     """
     when = when_beside(fact, turn)
     others = {when_beside(value, turn) for value in group if isinstance(value, Fact)}

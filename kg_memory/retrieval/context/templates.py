@@ -68,15 +68,12 @@ def find_template(value: Template | str | None) -> Template:
 
 
 def fact_line(fact: Fact, words: set[str]) -> str:
-    """Return *fact* as a line of the plain template; a long sentence is cut around *words*, terms of a question."""
+    """Write *fact* as a line of the plain template; a long sentence is cut around the question's *words*."""
     return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words)).make([fact]))
 
 
 def episode_line(episode: Episode, words: set[str]) -> str:
-    """Return *episode* (a message) as a line of the plain template; a long text is cut around *words*.
-
-    *words* are the terms of a question.
-    """
+    """Write *episode* (a message) as a line of the plain template; long text is cut around the question's *words*."""
     return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words)).make([episode]))
 
 
@@ -95,7 +92,7 @@ def _plain_episode(line: EpisodeLine) -> str:
 
 
 def _references(sources: tuple[str, ...]) -> str:
-    """Return *sources*, ids of episodes, in brackets, to end a line: " [3f2a1b9c]"; "" if there are no sources."""
+    """Return message ids in brackets, to end a line: ("3f2a", "9c1b") -> " [3f2a, 9c1b]"; "" for no ids."""
     return f" [{', '.join(sources)}]" if sources else ""
 
 
@@ -139,11 +136,10 @@ UNLIKELY = "the memory probably holds nothing about this"
 
 
 def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
-    """Write *results* as a context, a text for a prompt: the best lines that fit into about *max_tokens* tokens.
+    """Write the best search results as text for a prompt, in at most about *max_tokens* tokens.
 
-    *form* is the template or its name; None means the plain template. The text is empty if no line fits. If the memory
-    abstains from an answer, the text only says that it does not know, and why. Errors: `InputError` for an unknown
-    template name.
+    *form* is the template or its name; None is the plain template. The text is empty if no line fits. If the memory has
+    no answer, the text only says so. Errors: `InputError` for an unknown template.
     """
     template = find_template(form)
     now = results.time.believed_at if results.time else None
@@ -188,14 +184,14 @@ def _abstain(results: SearchResults, max_tokens: int, template: Template, left_o
 
 
 def _drop(line: Line) -> Explanation:
-    """Return the explanation that *line* is not shown because the memory probably holds no answer."""
+    """Return an `Explanation` that *line* is not shown, because the memory probably has no answer."""
     return Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY)
 
 
 def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:
-    """Separate episodes that look like prompt injections: return the groups without them, and an explanation for each.
+    """Remove messages that look like prompt injections; return (remaining groups, explanations for the removed).
 
-    A group is a tuple of results that share a line because they say the same.
+    A group is a tuple of results that share a line.
     """
     withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
     ids = {id_of(episode) for episode in withheld}
@@ -205,13 +201,13 @@ def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]
 
 
 def _section_costs(template: Template) -> dict[Kind, int]:
-    """Return how many tokens the texts before and after each section of *template* cost: ``{"facts": 12}``."""
+    """Return the number of tokens of the fixed texts around each section of *template*: ``{"facts": 12, ...}``."""
     between = template.between_sections
     return {kind: token_cost(section.begin + section.end + between) for kind, section in template.sections.items()}
 
 
 def _frame(lines: Sequence[Line], template: Template) -> str:
-    """Return the text of a context: *lines* by section, with the begin and end texts of *template*, or ""."""
+    """Join *lines* to a prompt text, with the sections, headings and fixed texts of *template*; "" for no lines."""
     sections = []
     for kind, section in template.sections.items():
         shown = [line for line in lines if line.kind == kind]
@@ -224,11 +220,10 @@ def _frame(lines: Sequence[Line], template: Template) -> str:
 
 
 def _arrange(choice: Choice, results: SearchResults, template: Template) -> list[Line]:
-    """Return the lines of *choice* in the order in which the context shows them: section by section, as in *template*.
+    """Return the chosen lines in the order in which the prompt text shows them, by section of *template*.
 
-    Lines below headings, such as the day of a message, are sorted by time; other lines stay in the order in which they
-    were chosen. If all messages below a heading have the same time of day, the heading shows it: "4 May 2023 10:00
-    UTC:". *results* has the times of the messages.
+    Messages below the heading of a day are sorted by time. If all have the same time, the heading shows it: "4 May 2023
+    10:00 UTC:".
     """
     times = {episode.id: episode.at for episode in results.episodes}
     ordered = [line for kind in template.sections for line in choice.lines[kind] if not line.heading]
@@ -244,10 +239,10 @@ def _arrange(choice: Choice, results: SearchResults, template: Template) -> list
 def _omissions(
     results: SearchResults, shown: Mapping[Kind, list[Group]], choice: Choice, reasons: Mapping[tuple[Kind, str], str]
 ) -> Iterator[Explanation]:
-    """Yield an explanation for each of *results* that has no line of its own in the context.
+    """Yield an `Explanation` for each of *results* that has no line of its own in the prompt text.
 
-    The reason is that the template has no section for the kind, that another line says the same, or a reason from
-    *reasons* or *choice* (both by kind and id). *shown* are the groups of results that could get a line.
+    *shown* are the results that could get a line, and *choice* those that did. *reasons* says why others could not, by
+    kind and id.
     """
     firsts = {
         (kind_of(value), id_of(value)): id_of(group[0])
@@ -269,5 +264,5 @@ def _omissions(
 
 
 def _omission(kind: Kind, value: Value, reason: str) -> Explanation:
-    """Return an `Explanation` that *value*, a search result, has no line in the context, for *reason*."""
+    """Return an `Explanation` that the search result *value* is not shown in the prompt text, for *reason*."""
     return Explanation(kind=kind, id=id_of(value), text=result_text(value), left_out=reason)

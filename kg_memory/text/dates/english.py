@@ -310,9 +310,9 @@ def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
 )
 def _since(match: re.Match[str], now: datetime) -> Interval | None:
-    """Return the period that *match*, such as "for 4 years", means: it began four years before *now* and has no end.
+    """Return the period that *match* means: "for 4 years" began four years before *now* and has no end.
 
-    The result is None if the sentence is about the past or the future, such as "I lived there for 4 years".
+    None if the sentence is about the past or the future, such as "I lived there for 4 years".
     """
     count, name, vague = _amount(match)
     sentence = sentence_around(match).replace("’", "'")

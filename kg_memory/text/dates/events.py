@@ -17,10 +17,10 @@ Edge = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """A time that is given by an event: "before she moved to Oslo".
+    """A time that is given by an event, such as "before she moved to Oslo".
 
-    In the graph, the event is the start or the end (*edge*) of a fact; here the fact has the *predicate* ``LIVES_IN``,
-    the *subject* "she" and the *object* "Oslo". A subject or object that the question does not name is None.
+    The event is the start or end (*edge*) of a fact; here, the start of ("she", LIVES_IN, "Oslo"). *subject* and
+    *object* are None if the question does not name them.
     """
 
     relation: Relation
@@ -97,11 +97,10 @@ def _slots() -> dict[str, str]:
 def _rows(name: str) -> tuple[Row, ...]:
     """Return ``(predicate, edge, pattern)`` for each kind of event in the table *name* of ``events.toml``.
 
-    The compiled pattern matches the words of an event in a question: "moved to Oslo". The event is the "start" or the
-    "end" of a fact with this predicate, which is the *edge*: ``("LIVES_IN", "start", pattern)``. The edge is None if
-    the event is the whole period of the fact: "lived in Oslo". *name* is "clauses", "nouns" or "chinese". The patterns
-    are compiled at the first call, as that takes too long for an import.
+    ``("LIVES_IN", "start", pattern)`` matches "moved to Oslo", the start of a fact; the edge is None for a whole
+    period: "lived in Oslo". *name* is "clauses", "nouns" or "chinese".
     """
+    # Compiled at the first call, as it takes too long for an import.
     slots = _slots()
     before, after = _AROUND[name]
     rows: list[Row] = []
@@ -168,8 +167,7 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
     """Return the event in a question that ends with a place, such as "Where did Ann live before Oslo?", or None.
 
-    *conjunction* is the match of a word such as "before" or "after" in *text*. The verb before it gives the predicate,
-    here ``LIVES_IN``.
+    *conjunction* is the match of "before" or "after" in *text*.
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
     match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
@@ -204,8 +202,7 @@ def _former_times(text: str) -> Iterator[EventMention]:
 def _has_actor(match: re.Match[str]) -> bool:
     """Return whether the event in *match* has a subject, "she moved", or a verb in -ing, which needs none: "moving".
 
-    The result is False if the subject is a word that names nobody, such as "it", or if the event is negated: "she never
-    moved".
+    False for a negated event, "she never moved", and for a subject such as "it".
     """
     subject = match["subject"]
     if subject is None:
@@ -214,12 +211,10 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event that *match*, a clause such as "she moved to Oslo", describes: the start or end of a fact.
+    """Return the event that *match*, a clause such as "she moved to Oslo", describes; None if it cannot name a time.
 
-    *predicate* is the predicate of this fact. *edge* is "start" or "end", or None if the clause describes the whole
-    period of the fact: "she lived in Oslo". For such a clause, the event is the end of the fact if *relation* is
-    "after", else its start. The result is None for "while" or "when" with a start or end ("when she moved"), which is
-    too short for a period, and if the name in the clause only owns the object: "joined Acme's gym".
+    It is the "start" or "end" (*edge*) of a fact with this *predicate*. *edge* is None for a whole period: "she lived
+    in Oslo".
     """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")

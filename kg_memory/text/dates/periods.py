@@ -134,10 +134,9 @@ def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
 
 
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
-    """Return the season that begins in the month *first_month* (6 for summer) and is meant relative to *now*.
+    """Return the last, current or next season that begins in the month *first_month* (6 for summer).
 
-    If *offset* is -1, it is the last such season that has ended; if 0, the current one or else the next one; if 1, the
-    next one.
+    *offset*: -1 for the last season that ended before *now*, 0 for the current or else the next one, 1 for the next.
     """
     seasons = [season(now.year + shift, first_month, now) for shift in (-2, -1, 0, 1, 2)]
     ended = [period for period in seasons if period.end is not None and period.end <= now]
@@ -151,8 +150,8 @@ def season_near(now: datetime, first_month: int, offset: int) -> Interval:
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
     """Return the occurrence of a yearly date, such as May, that a sentence written at *now* means.
 
-    *make* is a function that returns the date in a given year. If *tense* is -1 (past), it is the last occurrence that
-    has begun; if 1 (future), the next one that has not ended; if 0, the nearest one.
+    *make*: returns the date in a given year. *tense*: -1 (past) for the last occurrence that has begun, 1 (future) for
+    the next one that has not ended, 0 for the nearest one.
     """
     occurrences = []
     for year_ in range(max(1, now.year - 8), min(9998, now.year + 8) + 1):
@@ -170,10 +169,10 @@ def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interv
 
 
 def started(now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the last occurrence of a yearly date, such as May, or the next one if it begins within 92 days of *now*.
+    """Return the last occurrence of a yearly date, or the next one if it begins within 92 days of *now*.
 
-    This is what "from May" means in the present tense: "I work there from May" said in October, or "I am away from May"
-    said in April. *make* is a function that returns the date in a given year.
+    "I work there from May", said in October, means last May; "I am away from May", said in April, means next May.
+    *make*: returns the date in a given year.
     """
     coming = yearly(now, make, 1)
     return coming if coming.start is not None and coming.start - now < _SOON else yearly(now, make, -1)
@@ -240,10 +239,9 @@ def tense_of(match: re.Match[str]) -> int:
 
 
 def yearly_by_words(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the date that *match*, such as "May", means, in the year that fits the sentence around it.
+    """Return the date that *match*, such as "May", means, in the year that fits the tense of its sentence.
 
-    A sentence in the past tense, or with "since", means a past May. *make* is a function that returns the date in a
-    given year. *now* is when the text was written.
+    After "since", it is in the past. *make*: returns the date in a given year. *now*: when the text was written.
     """
     start = match.start("span" if "span" in match.re.groupindex else 0)
     found = _SINCE.search(match.string[max(0, start - 40) : start])

@@ -76,9 +76,9 @@ _ABOUT_NOW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeWords:
-    """A time that a question asks about; *words* name it in the question and are ``question[start:end]``.
+    """A time that a question asks about; *words* name it in the question, and are ``question[start:end]``.
 
-    It is a period (*interval*), or an *event* whose dates are in the graph, such as "before she moved".
+    It is a period (*interval*), or an *event* whose dates are stored, such as "before she moved".
     """
 
     words: str
@@ -121,7 +121,7 @@ def _instant(at: datetime) -> Interval:
 
 
 def _validate(when: object) -> str:
-    """Return *when*, a time in words, on one line; `ValueError` if empty, too long, or with control characters."""
+    """Return *when*, such as "last March", on one line; `ValueError` if empty, too long or with control characters."""
     text = str(when).strip()
     if not text:
         raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
@@ -135,7 +135,7 @@ def _validate(when: object) -> str:
 def _only_date(text: str, now: datetime) -> Interval | None:
     """Return the period of the date in *text*, such as "in May 2019"; None if *text* has any other content.
 
-    Small words such as "in" or "around" may stand beside the date. Words such as "last year" are relative to *now*.
+    Words such as "last year" are relative to *now*.
     """
     mentions = find_dates(text, now)
     if len(mentions) != 1:
@@ -146,12 +146,12 @@ def _only_date(text: str, now: datetime) -> Interval | None:
 
 
 def find_times(question: str, now: datetime) -> list[TimeWords]:
-    """Return the times that *question* clearly asks about, in order: "before 2019" in "Where was Ann before 2019?".
+    """Return the times that *question* asks about, in order: "before 2019" in "Where was Ann before 2019?".
 
-    Words such as "last year" are relative to *now*. In doubt the list is empty, because a wrong time would rank wrong
-    answers first: for "when did ...", for a question about a conversation or about the present. It never raises.
+    "Last year" is relative to *now*. In doubt the list is empty, and for questions such as "when did ...".
     """
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
+    # In doubt none, as a wrong time would rank wrong answers first.
     part = _question_part(question) if len(question) <= _LONGEST_QUESTION else None
     if part is None:
         return []
@@ -171,9 +171,9 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return ``(offset, text)`` of the sentence in *question* that may name a time, or None; quotes are blanked out.
+    """Return ``(offset, text)`` of the sentence in *question* that may name a time, with quotes blanked out, or None.
 
-    None is returned if the question asks for a time ("when"), or is about a conversation or about the present.
+    None if the question asks for a time ("when"), or is about a conversation or about the present.
     """
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
@@ -263,9 +263,9 @@ _NAMES_A_THING = re.compile(r"(?:\b(?:is|are|am)|\b(?:what|who|where|which|that|
 
 
 def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
-    """Return the period that the question *text* asks about, such as "before 2019", in a list of at most one item.
+    """Return the period that the question *text* asks about, such as "before 2019", in a list; [] if there is none.
 
-    *events* are ``(start, end)`` of events in *text*; a date inside an event, or in its clause, is left out.
+    *events* are ``(start, end)`` of events in *text*; dates in their clauses are left out.
     """
     dates = find_dates(text, now)
     mentions = [replace(date, end=date.start + len(text[date.start : date.end].rstrip("的 "))) for date in dates]
@@ -323,11 +323,10 @@ def _window(
 
 
 def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a date in a question belongs to a subordinate clause: "Who wrote the book she read in 2019?".
+    """Return whether a date belongs to a subordinate clause, as in "Who wrote the book she read in 2019?".
 
-    Such a date is not the time that the question asks about. *head* is the text before the date. *mentions* are all
-    dates in the text. *events* are ``(start, end)`` of clauses such as "after she moved": a date that follows one
-    without a comma belongs to it.
+    *head* is the text before the date, *mentions* are all dates. *events* are ``(start, end)`` of clauses such as
+    "after she moved".
     """
     masked = head
     for mention in mentions:
@@ -353,9 +352,9 @@ def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
 
 
 def _fits_tense(text: str, words: str, head: str) -> bool:
-    """Return whether *words*, a date in the question *text*, can be the time that the question asks about.
+    """Return whether the tense of the question *text* allows it to ask about *words*, a date in it.
 
-    "in May" needs a verb in the past or future tense. *head* is the text before the date.
+    "In May" needs a verb in the past or future tense. *head* is the text before the date.
     """
     if _WITHOUT_YEAR.match(words) and (_HABIT.search(text) or not _TENSE.search(text)):
         return False

@@ -42,13 +42,10 @@ _PREFERENCE = (
 
 
 def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[Conversation]:
-    """Return one conversation for each question in a LongMemEval file; they are loaded one at a time.
+    """Return the conversations in a LongMemEval file, one for each question; each is loaded when iterated.
 
-    *path* is the file, or a folder with the file of *variant*. The evidence of a question are the messages marked
-    ``has_answer``; if none is marked, all messages of the sessions with the answer. Questions whose id ends in ``_abs``
-    have no answer in the conversation.
-
-    Raises `InputError` for another kind of file.
+    *path*: the file, or a folder with the file of *variant* ("s", "m" or "oracle"; None means "s"). Errors:
+    `InputError` for another kind of file.
     """
     path = find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
     return JsonRecords(path, _LONGMEMEVAL, _history)
@@ -109,10 +106,10 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 
 
 def load_beam(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats of the BEAM data set in the folder *path*, with their questions.
+    """Return the chats in *path*, the folder of the BEAM data set, with their questions.
 
-    Each chat is a subfolder with a ``chat.json``. The subfolders may be grouped in one folder for each *variant*.
-    Raises `InputError` if there are no chats.
+    The folder has a subfolder with a ``chat.json`` for each chat, directly or in a folder for each *variant* ("100K",
+    "500K" or "1M"). Errors: `InputError` if there are no chats.
     """
     path = require_data(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])

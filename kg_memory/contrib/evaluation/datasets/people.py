@@ -41,10 +41,9 @@ _DAYS = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
 
 
 def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the conversations in the LoCoMo file *path*, each with its questions.
+    """Return the conversations in the LoCoMo file *path*, each with its questions; *variant* is ignored.
 
-    *variant* is ignored, since LoCoMo has no variants. Raises `InputError` if *path* is ``None`` or another kind of
-    file.
+    Raises `InputError` if *path* is None or not a LoCoMo file.
     """
     del variant
     path = require_data(path, "locomo", "locomo10.json")
@@ -70,10 +69,10 @@ def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
 
 
 def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a question for each session and speaker, about the events in that person's life.
+    """Yield a question for each session and speaker: which events happened in the speaker's life?
 
-    *sessions* maps the names of sessions to events by speaker. The judge scores an answer by a rubric: the list of
-    events.
+    *sessions*: ``{"events_session_1": {"Ann": ["moved to Oslo"], "date": "8 May, 2023"}}``. The listed events are the
+    expected answer.
     """
     for session, people in sessions.items():
         for person, events in people.items():

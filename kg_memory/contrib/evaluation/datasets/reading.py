@@ -118,9 +118,9 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
 
 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
-    """Return the start time of a session: *at*, or just after the last of *episodes* if that is later.
+    """Return the start time of a session: *at*, or just after the last message before it if that is later.
 
-    *episodes* are the messages of the sessions before, earliest first. So sessions with the same date keep their order.
+    *episodes* are the messages of all sessions before, earliest first.
     """
     last = episodes[-1].at if episodes else None
     return at if last is None else max(at, last + TICK)

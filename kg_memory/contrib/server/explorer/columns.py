@@ -171,10 +171,10 @@ def read_answers() -> Flow[tuple[list[list[Row]], int]]:
 
 
 def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
-    """Convert a graph to lists and arrays by name: ``{"facts": {"id": [...], "subject": array, ...}, ...}``.
+    """Convert a graph to columns, by table: ``{"facts": {"id": [...], "subject": array}, "entities": {...}, ...}``.
 
-    *answers* are the result rows of each query in `QUERIES`; *read_at* is the time of reading in microseconds since the
-    epoch. A column refers to an entity or a fact by its index in these rows.
+    *answers*: the rows of each query in `QUERIES`. *read_at*: the time of reading, in microseconds since the epoch.
+    Columns refer to entities and facts by index.
     """
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
@@ -232,8 +232,8 @@ class Places:
 def pack_columns(columns: Columns) -> bytes:
     """Return *columns* as bytes: the length of a JSON text (8 bytes, little-endian), the JSON text, and the arrays.
 
-    The JSON has ``{"array": TYPE, "length": NUMBER, "start": BYTES}`` for an array. Each array starts at a multiple of
-    eight bytes.
+    In the JSON, ``{"array": "u4", "length": 3, "start": 16}`` stands for an array; "start" is its offset after the
+    JSON.
     """
     arrays: list[bytes] = []
     start = 0
@@ -283,10 +283,10 @@ def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
 
 
 def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> Columns:
-    """Convert two lists of node ids, the columns *first* and *second* of *row*, to arrays of indexes.
+    """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``.
 
-    *places* maps the ids of the first list to indexes, and *others* those of the second. A pair with an unknown id is
-    left out.
+    *first* and *second*: the columns of *row* that have the ids. *places* maps the ids in *first* to indexes, *others*
+    those in *second*. Pairs with an unknown id are left out.
     """
     one, other = places.of(_parse(row[first])), others.of(_parse(row[second]))
     there = (one >= 0) & (other >= 0)
@@ -294,12 +294,11 @@ def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> 
 
 
 def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
-    """Return the columns `subject`, the subject of each fact, and `withObject` and `object`, pairs (fact, object).
+    """Return columns with the subject and objects of each fact: ``{"subject": ..., "withObject": ..., "object": ...}``.
 
-    Facts and entities are given by their indexes in the columns. *subjects* and *objects* are rows of the queries
-    `SUBJECTS` and `OBJECTS`, which list node ids of facts and of entities. *places* maps the node ids of facts to
-    indexes, and *nodes* those of entities. A fact without a known subject has the subject -1. An object that equals the
-    subject is left out.
+    `subject`: an entity index for each fact; -1 if unknown. `withObject` and `object`: pairs of a fact index and an
+    entity index. *subjects*, *objects*: rows of the queries `SUBJECTS` and `OBJECTS`. *places*, *nodes*: map node ids
+    of facts and of entities to indexes.
     """
     subject = np.full(places.length, -1, dtype="<i4")
     pairs = _pair(subjects, "facts", "entities", places, nodes)
@@ -310,10 +309,10 @@ def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Co
 
 
 def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
-    """Return columns of all beliefs (periods in which the memory held a fact true): fact, times, and `proposed`.
+    """Return columns of all beliefs (periods in which a fact was held true): the fact, the times, and `proposed`.
 
-    Times are milliseconds since the epoch; `proposed` is 1 if the belief waits for review. *held* and *proposed* are
-    result rows; *places* maps the node ids of facts to indexes.
+    Times are milliseconds since the epoch. `proposed` is 1 if the belief waits for review by a person. *held*,
+    *proposed*: query results. *places*: maps node ids of facts to indexes.
     """
     facts = [places.of(_parse(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
@@ -327,11 +326,10 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
 
 
 def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
-    """Return columns of the distinct sources of facts: speaker, thread, source and trust.
+    """Return columns of the sources of facts: `speaker`, `thread`, `source`, `trust`, and the pairs `by` and `facts`.
 
-    The columns `by` and `facts` list the statements: the index of a source, and the index of the fact that it states.
-    *sources* and *statements* are rows of the queries `SOURCES` and `STATEMENTS`. *places* maps the node ids of facts
-    to indexes.
+    A pair is the index of a source, and the index of a fact that it states. *sources*, *statements*: rows of the
+    queries `SOURCES` and `STATEMENTS`. *places*: maps node ids of facts to indexes.
     """
     trusts = _parse(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]

@@ -116,10 +116,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
-    """Return the facts that were doubtful at a time, with the start of the doubt: ``{"f1": 1715679000000000}``.
+    """Return the facts that were doubtful at the time *as_of*, and since when: ``{"f1": 1715679000000000}``.
 
-    A fact is doubtful if a fact on which it rests no longer holds. *as_of* is the time at which the facts were
-    doubtful, and *believed_at* the time at which the memory held that. All times are microseconds since the epoch.
+    Doubtful: a fact that it depends on is no longer true. *believed_at*: only what the memory knew by then counts. All
+    times are microseconds since the epoch.
     """
     premised = yield from fetch(PREMISED)
     grounds, _ = yield from read_grounds(row["id"] for row in premised)
@@ -145,12 +145,10 @@ def _add_page(router: APIRouter, service: Service) -> None:
         """Return the start of a time in words, such as ``last March``, in milliseconds since 1970."""
         return Moment(at=parse_moment("text", text, service.memory.driver.clock()) // 1000)
 
+    # A route, not a mount: LangGraph's server does not accept mounts.
     @router.get("/explorer/{path:path}", include_in_schema=False)
     async def read_page(path: str, request: Request) -> Response:
-        """Return a static file of the explorer's web page, such as ``icon.svg``; an empty *path* is ``index.html``.
-
-        This is a route, not a mount, because LangGraph's server does not accept mounts.
-        """
+        """Return a static file of the explorer (web page), such as ``icon.svg``; an empty *path* is ``index.html``."""
         response = await pages.get_response(path or "index.html", request.scope)
         response.headers.update(HEADERS)
         return response

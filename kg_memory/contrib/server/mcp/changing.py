@@ -80,7 +80,7 @@ class ReviewArguments(ToolArguments):
 
 
 class ReviewForm(BaseModel):
-    """The user's answer to a review: the question whether a fact is true, or whether two entities are the same."""
+    """The user's answer to a review question: is this fact true, or are these two entities the same?"""
 
     choice: Literal["accept", "reject", "later"] = Field(description="Your decision.")
     reason: str = Field("", description="Why, if you like.")
@@ -231,10 +231,9 @@ def can_ask(call: ToolCall) -> bool:
 
 
 async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | None:
-    """Show the user *question* with *form*, and return the completed form, or ``None`` if the user declines.
+    """Show the user *question* with *form*; return the completed form, or ``None`` if the user declines.
 
-    In the current version of the protocol, `AnswerNeeded` is raised if this call has no answer yet: the client then
-    asks the user, and calls the tool again with the answer. Raises `InputError` if the answer does not fit the form.
+    Raises `AnswerNeeded` to make the client ask the user and call the tool again with the answer.
     """
     schema = render_elicitation_schema(form)
     if call.request.protocol_version in MODERN_PROTOCOL_VERSIONS:

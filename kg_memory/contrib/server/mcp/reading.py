@@ -272,10 +272,9 @@ async def _compare_facts(call: ToolCall, asked: CompareArguments) -> ToolAnswer:
 
 
 async def _believed_at(call: ToolCall, asked: CompareArguments, which: str) -> list[Fact]:
-    """Return the facts that the memory believed at one of the two times to compare.
+    """Return the facts that the memory considered true at one of two times to compare: *which* is "first" or "second".
 
-    *which* is the tool's argument with this time: ``first`` or ``second``. Raises `InputError` if there are
-    `MOST_FACTS` or more facts.
+    Raises `InputError` for `MOST_FACTS` or more facts.
     """
     facts = call.memory.facts
     how: dict[str, Any] = {"believed_at": getattr(asked, which), "namespace": call.namespace, "limit": MOST_FACTS}

@@ -31,9 +31,9 @@ LAUNCHED = ApiKey(id="stdio", name="mcp", scopes=("admin",), created_at=datetime
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The client of an MCP call: its API `key`, its `namespace`, and the `profile` that selects the tools it may use.
+    """The client of an MCP call: its API `key`, its `namespace`, and its `profile` (the tools that it may use).
 
-    `user` is the speaker of the messages that it saves, and the person whom "I" in its questions means.
+    `user`: the speaker of the messages that it saves, and the person who says "I" in its questions.
     """
 
     key: ApiKey
@@ -43,11 +43,10 @@ class Caller:
 
     @classmethod
     def make(cls, key: ApiKey, namespace: str, profile: str | None = None, user: str | None = None) -> Caller:
-        """Return a caller (the client of MCP calls) with this API *key* and *namespace*.
+        """Return the caller (the client of MCP calls) with an API *key* and a *namespace*.
 
-        *profile* is the set of tools that it may use: "core" (default), "full" or "read-only". *user* is the speaker of
-        the messages that it saves; the default is "user". Raises `InputError` for an unknown profile or an invalid
-        namespace.
+        *profile*: the tools that it may use, "core" (default), "full" or "read-only". *user*: the speaker of its
+        messages, by default "user". Raises `InputError`.
         """
         chosen = next((name for name in PROFILES if name == (profile or "core")), None)
         if chosen is None:
@@ -80,10 +79,9 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool: the memory, the caller, the request, and its parameters.
+    """A call of an MCP tool: the memory, the caller, the request, and its parameters.
 
-    The user can be asked questions through `request`. `wake` is called with a namespace whose saved episodes should be
-    read in the background.
+    `wake`: a function; call it with a namespace to have its saved messages read in the background.
     """
 
     memory: GraphMemory
@@ -106,9 +104,8 @@ class ToolCall:
 class Tool:
     """An MCP tool: its name, the model of its arguments, and the function that handles a call.
 
-    *output* maps the fields of the result data to JSON types: ``{"facts": "array"}``. *scope* is the right that the
-    caller's API key needs. *effects* are annotations that differ from the defaults, such as ``destructive_hint``. Only
-    callers with one of *profiles* can use the tool. Calls of *heavy* tools run one after another.
+    *output*: JSON types of the result's fields, ``{"facts": "array"}``. *scope*: the right that the API key needs.
+    *effects*: MCP annotations that differ from the defaults. *heavy*: calls run one after another.
     """
 
     name: str
