@@ -13,7 +13,7 @@ from kg_memory.models.labels import LabelField, Labels, merge_labels
 Kind = Literal["facts", "entities", "communities", "episodes"]
 """The kinds of objects that a search returns."""
 KINDS: tuple[Kind, ...] = ("facts", "entities", "communities", "episodes")
-Precision = Literal["instant", "day", "week", "month", "season", "year", "about", "by"]
+Precision = Literal["instant", "day", "weekend", "week", "month", "season", "year", "about", "by"]
 """How exactly a date is known: the true time is in the period of that length that begins with the date.
 ``about``: near the date, as in "a few years ago". ``by``: at the date or before."""
 PlanOutcome = Literal["fulfilled", "dropped", "replaced"]

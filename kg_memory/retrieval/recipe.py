@@ -45,7 +45,7 @@ from kg_memory.retrieval.ranking import (
     sort_scores,
 )
 from kg_memory.retrieval.traversal import BreadthFirst
-from kg_memory.temporal.interval import DAY
+from kg_memory.temporal.interval import DAY, WIDTH
 from kg_memory.validation import describe_invalid
 
 UNSURE = 0.5
@@ -107,7 +107,7 @@ class ByTime(Part):
 
 def _is_a_day(instants: Instants) -> bool:
     """Return whether the question names one day, or a part of it."""
-    return instants.until - instants.since <= DAY
+    return instants.until - instants.since <= WIDTH["weekend"]
 
 
 def _nearness(feature: Features, instants: Instants) -> float:

@@ -34,6 +34,7 @@ WIDTH: Mapping[Precision, int] = MappingProxyType(
     {
         "instant": 0,
         "day": DAY,
+        "weekend": 2 * DAY,
         "week": 7 * DAY,
         "month": 31 * DAY,
         "season": 92 * DAY,
@@ -53,7 +54,9 @@ _ISO_SEASON = re.compile(r"(?P<year>\d{4})-?(?P<season>spring|summer|autumn|fall
 SEASONS: Mapping[str, int] = MappingProxyType({"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12})
 """The first month of each season on the northern hemisphere."""
 _VAGUE = re.compile(r"(?P<vague>about|around|circa|by|before)\s(?P<date>.+)", re.IGNORECASE)
-_ISO_WEEK = re.compile(r"(?P<year>\d{4})-?W(?P<week>\d{2})(?:-(?P<weekday>[1-7]))?", re.ASCII | re.IGNORECASE)
+_ISO_WEEK = re.compile(
+    r"(?P<year>\d{4})-?W(?P<week>\d{2})(?:-(?:(?P<weekday>[1-7])|(?P<weekend>weekend)))?", re.ASCII | re.IGNORECASE
+)
 _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "year": 12})
 
 
@@ -166,9 +169,9 @@ def time_text(micros: int | None, precision: Precision = "instant", offset: int 
         return f"by {moment.date()}"
     first = round_to_midnight(moment).date()
     match precision:
-        case "week":
+        case "week" | "weekend":
             year, week, _ = first.isocalendar()
-            return f"{year:04}-W{week:02}"
+            return f"{year:04}-W{week:02}{'-weekend' if precision == 'weekend' else ''}"
         case "season":
             return f"{first.year:04}-{_SEASONS[first.month % 12 // 3]}"
         case "about":
@@ -208,6 +211,8 @@ def add_units(at: datetime, count: float, unit: str) -> datetime:
 
     If the new month lacks the day, its last day is used: 31 January plus a month is 28 or 29 February.
     """
+    if unit == "weekend":
+        count, unit = count * 2, "day"
     if unit == "season":
         count, unit = count * 3, "month"
     if unit == "year":
@@ -287,12 +292,13 @@ def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
 
 
 def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the week ("2019-W12") or the day ("2019-W12-3") in *match*, a match of the pattern `_ISO_WEEK`.
+    """Return the week ("2019-W12"), weekend ("2019-W12-weekend") or day ("2019-W12-3") in *match* of `_ISO_WEEK`.
 
     *zone* is its time zone.
     """
-    day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), int(match["weekday"] or 1))
-    return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "week")
+    weekday = 6 if match["weekend"] else int(match["weekday"] or 1)
+    day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), weekday)
+    return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "weekend" if match["weekend"] else "week")
 
 
 def _unit_at(start: datetime, unit: Precision) -> Interval:

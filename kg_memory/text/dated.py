@@ -87,7 +87,7 @@ def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
     if start and fact.kind == "state":
         return start if start.startswith("by ") else f"since {start}"
     if start:
-        is_vague, is_day = fact.precision in ("about", "by"), fact.precision in ("instant", "day")
+        is_vague, is_day = fact.precision in ("about", "by"), fact.precision in ("instant", "day", "weekend")
         return start if is_vague else f"{'on' if is_day else 'in'} {start}"
     if end and fact.kind == "state":
         return f"{mark}{'ended' if is_over else 'until'} {end}"
@@ -119,8 +119,8 @@ def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
     match precision:
         case "season":
             return _season(moment)
-        case "week":
-            return f"the week of {_date(moment)}"
+        case "week" | "weekend":
+            return f"the {precision} of {_date(moment)}"
         case "about":
             return f"about {_date(moment, _granularity(moment))}"
         case "by":
@@ -175,8 +175,8 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
     match precision:
         case "instant" | "day":
             return day_in_figures(moment)
-        case "week":
-            return f"week of {day_in_figures(moment)}"
+        case "week" | "weekend":
+            return f"{precision} of {day_in_figures(moment)}"
         case "season":
             return _season(moment)
         case "about" | "by":
@@ -298,4 +298,4 @@ def date_without_time(moment: datetime, precision: Precision) -> str:
     if precision == "by" and moment != midnight(moment):
         return f"by {midnight(moment):%Y-%m-%d}"  # the day of a message; a midnight may stand for a month or a year
     written = date_in_figures(midnight(moment) if precision == "instant" else moment, precision)
-    return f"the {written}" if precision == "week" else written
+    return f"the {written}" if precision in ("week", "weekend") else written

@@ -123,6 +123,7 @@ def test_present_tense_without_date_gives_no_start(content, since, given, begins
         ("2019", "year", day(2020)),
         ("2019-05", "month", day(2019, 6)),
         ("2019-05-03", "day", day(2019, 5, 4)),
+        ("2024-W10-weekend", "weekend", day(2024, 3, 11)),
         ("2020-02-29", "day", day(2020, 3)),
         ("2019-12", "month", day(2020)),
         ("2019-05-03T10:00:00Z", "instant", None),
@@ -155,6 +156,8 @@ def test_date_has_the_precision_of_its_text(since, precision, until):
         ("I have lived in Oslo for three years.", "2021", day(2021), "about"),
         ("We had sold it by May 2023.", "by 2023-05", day(2023, 5), "by"),
         (f"{MOVED} last week.", "2023-12-25", day(2023, 12, 25), "week"),
+        ("Last weekend we drove to Oslo.", "2023-12-30", day(2023, 12, 30), "weekend"),
+        ("上周末我们去了奥斯陆。", "2023-12-30", day(2023, 12, 30), "weekend"),
         (f"{MOVED} in summer.", "2023-summer", day(2023, 6), "season"),
     ],
 )

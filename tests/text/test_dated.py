@@ -43,6 +43,10 @@ SENTENCES: dict[str, tuple[DatedFact, str]] = {
         fact("Ann moved to Oslo", us(2024, 5, 6), kind="event", precision="week"),
         "Ann moved to Oslo (in the week of 2024-05-06)",
     ),
+    "a weekend": (
+        fact("Ann drove to Lucca", us(2024, 3, 9), kind="event", precision="weekend"),
+        "Ann drove to Lucca (on the weekend of 2024-03-09)",
+    ),
     "a season": (fact("Ann sails", us(2024, 6, 1), precision="season"), "Ann sails (since summer 2024)"),
     "about": (
         fact("Ann got a dog a few years ago", us(2020, 1, 1), kind="event", precision="about"),

@@ -73,7 +73,7 @@ def week(at: datetime, offset: int = 0) -> Interval:
 def weekend(at: datetime, offset: int = 0) -> Interval:
     """Return the Saturday and Sunday of the week of *at*, or with *offset*, of the week that many weeks later."""
     start = midnight(at) - timedelta(days=at.weekday()) + timedelta(weeks=offset, days=5)
-    return Interval(start, start + timedelta(days=2), "day")
+    return Interval(start, start + timedelta(days=2), "weekend")
 
 
 def month(year_: int, month_: int, now: datetime) -> Interval:

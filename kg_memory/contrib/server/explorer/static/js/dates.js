@@ -32,7 +32,7 @@ export function showTime(time, precision = "instant") {
   switch (precision) {
     case "year": return format("year", at);
     case "month": case "season": return format("month", at);
-    case "week": return t("week of", { day });
+    case "week": case "weekend": return t(`${precision} of`, { day });
     case "about": return t("about", { day: format("year", at) });
     case "by": return t("by", { day });
     case "day": return day;

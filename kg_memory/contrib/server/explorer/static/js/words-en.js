@@ -8,7 +8,7 @@ export const ENGLISH = {
   "pane graph": "Graph", "pane time": "Time", "pane details": "Details", "pane filters": "Filters",
   "key": "Key", "key needed": "This server asks for a key", "key intro": "kg-memory keys create makes one. It is kept in this tab only, and in no link.", "key refused": "That key was refused.",
   // times
-  "week of": "week of {day}", "about": "about {day}", "by": "{day} at the latest", "from to": "{start} – {end}", "until": "until {end}", "since": "since {start}", "said on": "said on {day}", "undated": "no date",
+  "week of": "week of {day}", "weekend of": "weekend of {day}", "about": "about {day}", "by": "{day} at the latest", "from to": "{start} – {end}", "until": "until {end}", "since": "since {start}", "said on": "said on {day}", "undated": "no date",
   "now": "now", "now hint": "A: now, by what is believed now", "so on": "so on", "believed on": "believed on", "time hint": "A date such as 2024-05, or words such as last March; empty is now", "so on, believed on": "so on {time}, believed on {believed}",
   "cross-hair a": "Point A of the time plane", "cross-hair b": "Point B of the time plane", "cross-hair keys": "Drag, or use the arrow keys; with Shift, further", "when it was so": "when it was so", "when it was believed": "when it was believed",
   "compare": "Compare with B", "compare hint": "Keep this point as B, and see what differs from A to B", "scale": "Axis of belief", "scale auto": "axis: automatic", "scale time": "axis: by time", "scale changes": "axis: by changes", "previous change": "Previous change", "next change": "Next change",

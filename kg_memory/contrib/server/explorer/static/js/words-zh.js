@@ -7,7 +7,7 @@ export const CHINESE = {
   "views": "视图", "details": "详情", "tab live": "实时", "tab search": "搜索", "tab changes": "差异", "tab review": "审核", "tab saved": "记忆", "tab entity": "实体", "tab fact": "事实", "tab link": "两者之间",
   "pane graph": "图谱", "pane time": "时间", "pane details": "详情", "pane filters": "筛选",
   "key": "密钥", "key needed": "此服务器需要密钥", "key intro": "用 kg-memory keys create 创建。密钥只保存在此标签页中，不会出现在链接里。", "key refused": "该密钥被拒绝。",
-  "week of": "{day}那一周", "about": "约{day}", "by": "最迟{day}", "from to": "{start} – {end}", "until": "到{end}为止", "since": "自{start}起", "said on": "{day}提到", "undated": "无日期",
+  "week of": "{day}那一周", "weekend of": "{day}那个周末", "about": "约{day}", "by": "最迟{day}", "from to": "{start} – {end}", "until": "到{end}为止", "since": "自{start}起", "said on": "{day}提到", "undated": "无日期",
   "now": "现在", "now hint": "A：现在，按现在的认识", "so on": "事实时间", "believed on": "认识时间", "time hint": "日期如 2024-05，或“去年三月”之类的说法；留空为现在", "so on, believed on": "事实时间 {time}，认识时间 {believed}",
   "cross-hair a": "时间平面上的 A 点", "cross-hair b": "时间平面上的 B 点", "cross-hair keys": "拖动，或用方向键；按住 Shift 移动更远", "when it was so": "何时为真", "when it was believed": "何时相信",
   "compare": "与 B 比较", "compare hint": "把此点留作 B，查看从 A 到 B 的差异", "scale": "认识时间轴", "scale auto": "轴：自动", "scale time": "轴：按时间", "scale changes": "轴：按变化", "previous change": "上一次变化", "next change": "下一次变化",
