@@ -41,7 +41,7 @@ class Behind:
         self.server.close()
 
     def advice(self) -> str:
-        return opening.AGAIN
+        return embedded.AGAIN
 
     def kill(self) -> None:
         os.kill(int((self._folder / "run" / "pid").read_text()), signal.SIGKILL)
