@@ -21,7 +21,7 @@ from typing import Any
 
 import kg_memory
 from kg_memory import GraphMemory, Settings, adapters, errors
-from kg_memory.cli.commands import parser
+from kg_memory.cli.commands import make_parser
 from kg_memory.contrib.server.app import create_app
 from kg_memory.contrib.server.mcp.server import TOOLS
 from kg_memory.contrib.server.problems import TITLES
@@ -158,7 +158,7 @@ def _settings() -> str:
 
 
 def _cli() -> str:
-    top = parser()
+    top = make_parser()
     [commands] = [each for each in top._actions if isinstance(each, argparse._SubParsersAction)]  # noqa: SLF001
     blocks = [f"## {name}\n\n```text\n{made.format_help().strip()}\n```\n" for name, made in commands.choices.items()]
     return f"# Command line\n\n```text\n{top.format_help().strip()}\n```\n\n" + "\n".join(blocks)

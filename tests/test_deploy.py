@@ -11,7 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from kg_memory.cli.commands import parser
+from kg_memory.cli.commands import make_parser
 from kg_memory.settings import ENV_PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +34,7 @@ def load(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", COMPOSED)
 def test_compose_services_use_existing_commands_and_settings(name):
     ours = [service for service in load(name)["services"].values() if service["image"] == "kg-memory"]
-    assert [parser().parse_args(service["command"]).run for service in ours] == [
+    assert [make_parser().parse_args(service["command"]).run for service in ours] == [
         "kg_memory.contrib.server.command:serve",
         "kg_memory.contrib.server.worker:run_worker",
     ]
@@ -58,7 +58,7 @@ def test_commands_in_deploy_files_and_operations_page_parse():
     commands = re.findall(r"(?:exec|--|\$) (?:worker )?kg-memory ([^\n]+)", "\n".join(map(Path.read_text, pages)))
     assert len(commands) >= 4
     for command in commands:
-        parser().parse_args(shlex.split(command, comments=True))
+        make_parser().parse_args(shlex.split(command, comments=True))
 
 
 def test_dockerfile_uses_existing_files_and_extras():
@@ -72,7 +72,7 @@ def test_dockerfile_uses_existing_files_and_extras():
     assert set(project["license-files"]) <= set(copied)
     entry, command = (json.loads(re.search(rf"^{key} (.*)$", text, re.MULTILINE)[1]) for key in ("ENTRYPOINT", "CMD"))
     assert entry[0] in project["scripts"]
-    parser().parse_args(command)
+    make_parser().parse_args(command)
 
 
 def test_helm_values_match_the_schema_and_the_templates():
@@ -93,8 +93,8 @@ def test_helm_containers_use_existing_commands_and_settings(name, run):
     text = (CHART / "templates" / f"{name}.yaml").read_text("utf-8")
     text = re.sub(r"\{\{-? *(range|end)[^}]*\}\}", "", text)
     text = re.sub(r"\{\{[^}]*\}\}", "1", text)
-    arguments = re.search(r"args:(?: (\[.*\])|\n((?: +- .*\n| *\n)+))", text)
-    assert parser().parse_args(yaml.safe_load(arguments[1] or arguments[2])).run == f"kg_memory.contrib.server.{run}"
+    found = re.search(r"args:(?: (\[.*\])|\n((?: +- .*\n| *\n)+))", text)
+    assert make_parser().parse_args(yaml.safe_load(found[1] or found[2])).run == f"kg_memory.contrib.server.{run}"
     named = set(re.findall(r"name: (KG_MEMORY_\w+)", (CHART / "templates" / "_helpers.tpl").read_text("utf-8")))
     assert named
     assert named <= VARIABLES

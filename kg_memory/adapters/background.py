@@ -73,7 +73,7 @@ class _Task:
 
 
 @dataclass(eq=False, slots=True)
-class _Thread:
+class _ConversationJobs:
     """The queued jobs of one conversation, in order.
 
     `began`: when the first job was queued. `due`: when the jobs start. Both are seconds of `time.monotonic`. `tokens`:
@@ -132,14 +132,14 @@ class BackgroundMemory(Closing):
         self._resume = resume
         self._retry_policy = retry_policy
         self._failures: deque[Failure] = deque(maxlen=KEPT_FAILURES)
-        self._worker = BackgroundWorker("kg-memory-background", self._read_thread, self.exit_seconds, _log_left)
+        self._worker = BackgroundWorker("kg-memory-background", self._run_jobs, self.exit_seconds, _log_unread)
         self.renew()
         renew_in_children(self)
         memory.driver.before_close.append(WeakMethod(self._close_with_memory))
 
     def renew(self) -> None:
         """Clear the set of namespaces for which `submit` was called; runs in a child process after a fork."""
-        self._met: set[str] = set()
+        self._claimed: set[str] = set()
 
     def _submit(
         self,
@@ -157,13 +157,14 @@ class BackgroundMemory(Closing):
         Errors: `InputError`, `MemoryPaused`, and `DatabaseError`, also if this object is closed.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
-        left = self._meet(task.namespace)
+        backlog = self._claim_backlog(task.namespace)
         try:
             saved = yield from call(self.memory.episodes, "save", task.inputs or (), namespace=namespace)
+            task.ids = [result.episode for result in saved]
         except BaseException:
-            self._leave(task.namespace)
+            self._release_backlog(task.namespace)
             raise
-        future: Future[list[AddResult]] = yield in_thread(partial(self._queue, task, saved, after, left))
+        future: Future[list[AddResult]] = yield in_thread(partial(self._queue, task, after, backlog))
         return future
 
     submit, asubmit = both(_submit)
@@ -218,54 +219,53 @@ class BackgroundMemory(Closing):
         inputs = [{**episode, "thread": episode.get("thread") or thread} for episode in dated]
         return _Task(validate_namespace(namespace), inputs=inputs)
 
-    def _meet(self, namespace: str) -> _Task | None:
-        """Return a job for messages that earlier processes left unprocessed, at the first call for *namespace*.
+    def _claim_backlog(self, namespace: str) -> _Task | None:
+        """Return a job for the backlog: messages that earlier processes saved in *namespace*, but did not read.
 
-        The result is None at later calls, or if the option `resume` is off.
+        Only the first call for a namespace returns it; None at later calls, or if the option `resume` is off.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
-            if not self._resume or namespace in self._met:
+            if not self._resume or namespace in self._claimed:
                 return None
-            self._met.add(namespace)
+            self._claimed.add(namespace)
         return _Task(namespace, before=now)
 
-    def _leave(self, namespace: str) -> None:
-        """Mark *namespace* as unseen after a failure; the next `submit` for it retries all unprocessed messages."""
+    def _release_backlog(self, namespace: str) -> None:
+        """After a failure, let the next `submit` for *namespace* queue the job for its backlog again."""
         with self._worker.changed:
-            self._met.discard(namespace)
+            self._claimed.discard(namespace)
 
-    def _queue(self, task: _Task, saved: list[AddResult], after: float, left: _Task | None) -> Future[list[AddResult]]:
-        """Queue *task* for its conversation, and return the future of its results.
+    def _queue(self, task: _Task, pause: float, backlog: _Task | None) -> Future[list[AddResult]]:
+        """Queue *task*, which extracts the facts of saved messages, for its conversation; return its future.
 
-        *saved*: the results of saving its messages. *after*: the seconds to wait for more messages. *left*: a second
-        job to queue, or None.
+        *pause*: the seconds without further messages after which it starts. *backlog*: the job for messages that
+        earlier processes left unread, queued too, or None. Errors: `DatabaseUnavailable` if this object is closed.
         """
-        task.ids = [result.episode for result in saved]
         now, worker = time.monotonic(), self._worker
         with worker.changed:
             if worker.closed:
                 raise DatabaseUnavailable(CLOSED)
-            if left is not None:
-                worker.jobs.setdefault((task.namespace, _LEFT), _Thread(now, now)).tasks.append(left)
+            if backlog is not None:
+                worker.jobs.setdefault((task.namespace, _BACKLOG), _ConversationJobs(now, now)).tasks.append(backlog)
             name = task.inputs[-1]["thread"] if task.inputs else None
-            thread = worker.jobs.setdefault((task.namespace, name), _Thread(now, now))
-            thread.tasks.append(task)
-            thread.tokens += sum(estimate_tokens(episode["content"]) for episode in task.inputs or ())
-            if self.after_tokens is not None and thread.tokens >= self.after_tokens:
-                thread.due = NOW
-            if thread.due != NOW:
-                thread.due = min(now + after, thread.began + max(self.at_most_seconds, after))
+            conversation = worker.jobs.setdefault((task.namespace, name), _ConversationJobs(now, now))
+            conversation.tasks.append(task)
+            conversation.tokens += sum(estimate_tokens(episode["content"]) for episode in task.inputs or ())
+            if self.after_tokens is not None and conversation.tokens >= self.after_tokens:
+                conversation.due = NOW
+            if conversation.due != NOW:
+                conversation.due = min(now + pause, conversation.began + max(self.at_most_seconds, pause))
             worker.wake()
         return task.future
 
     def _pending_ids(self) -> list[str]:
-        return [id_ for thread in self._worker.pending() for task in thread.tasks for id_ in task.ids]
+        return [id_ for conversation in self._worker.pending() for task in conversation.tasks for id_ in task.ids]
 
     # Reading, on the worker thread
 
-    def _read_thread(self, thread: _Thread) -> None:
-        for task in thread.tasks:
+    def _run_jobs(self, conversation: _ConversationJobs) -> None:
+        for task in conversation.tasks:
             self._read(task)
 
     def _read(self, task: _Task) -> None:
@@ -274,7 +274,7 @@ class BackgroundMemory(Closing):
             return
         added: list[AddResult] = []
         try:
-            for id_, episode in self._episodes(task):
+            for id_, episode in self._messages_of(task):
                 read_one = partial(self._read_one, id_, episode, task.namespace)
                 added += self._call_patiently(id_, task.namespace, read_one)
                 if problem := added[-1].error:
@@ -282,7 +282,7 @@ class BackgroundMemory(Closing):
         except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on
             for id_ in task.ids[len(added) + 1 :]:
                 self._fail(id_, task.namespace, error, 0)
-            self._leave(task.namespace)
+            self._release_backlog(task.namespace)
             task.future.set_exception(error)
         else:
             task.future.set_result(added)
@@ -296,8 +296,8 @@ class BackgroundMemory(Closing):
         flow = add_inputs(engine, [{**episode, "saved_id": id_}], namespace, Tally())
         return self.memory.driver.run(flow, namespace)
 
-    def _episodes(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return ``(id, fields)`` for each message that *task* must process: ``("3f2a", {"content": "Hi", ...})``."""
+    def _messages_of(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Return (id, fields) of each message whose facts *task* extracts: ``("3f2a", {"content": "Hi", ...})``."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
@@ -356,11 +356,11 @@ class BackgroundMemory(Closing):
                 logger.debug("on_failure failed", exc_info=True)
 
 
-def _log_left(threads: list[_Thread]) -> None:
-    tasks = [task for thread in threads for task in thread.tasks]
+def _log_unread(conversations: list[_ConversationJobs]) -> None:
+    tasks = [task for conversation in conversations for task in conversation.tasks]
     count, names = sum(len(task.ids) for task in tasks), sorted({mask(task.namespace) for task in tasks})
     logger.warning("%d episodes in %s are saved but not read: the next start reads them", count, names)
 
 
 # The key, in place of a thread name, of the job that reads episodes which earlier processes left unread.
-_LEFT = object()
+_BACKLOG = object()

@@ -183,7 +183,7 @@ def summarise_node(
             work = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)
             summary: Future[Any] = Future()
             threading.Thread(target=_complete, args=(summary, work), daemon=True).start()
-            with _log_missing_summary():
+            with _log_summary_failure():
                 summary.result(seconds)
         return {}
 
@@ -191,7 +191,7 @@ def summarise_node(
         place = place_here(template)
         if place.thread is not None:
             summary = episodes.asummarise(place.thread, namespace=place.namespace, least=least)
-            with _log_missing_summary():
+            with _log_summary_failure():
                 await asyncio.wait_for(summary, seconds)
         return {}
 
@@ -206,8 +206,8 @@ def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
 
 
 @contextmanager
-def _log_missing_summary() -> Iterator[None]:
-    """Context manager: log `KGMemoryError` and `TimeoutError` as warnings instead of raising them.
+def _log_summary_failure() -> Iterator[None]:
+    """Context manager: log a failure to summarise (`KGMemoryError`, `TimeoutError`) as a warning, and do not raise it.
 
     `MemoryPaused` (the namespace accepts no new messages) is ignored without a warning.
     """

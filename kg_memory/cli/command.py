@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli import env_file
-from kg_memory.cli.commands import parser
+from kg_memory.cli.commands import make_parser
 from kg_memory.cli.output import SHORT, Screen, login
 from kg_memory.errors import (
     DatabaseUnavailable,
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     try:
         words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
-        arguments = parser(only=frozenset(words)).parse_args(words)
+        arguments = make_parser(only=frozenset(words)).parse_args(words)
     except SystemExit as stop:  # argparse has printed the help, the version or a usage error
         return int(stop.code or 0)
     screen = Screen(as_json=getattr(arguments, "json", False))

@@ -275,10 +275,10 @@ GROUPS: Mapping[str, Sequence[Command]] = {
 }
 
 
-def parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
-    """Return the argument parser of ``kg-memory`` with all commands.
+def make_parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
+    """Return the `argparse` parser of the command line ``kg-memory``, with all commands, also those of plug-ins.
 
-    *only*: the commands to add arguments to; None means all. *commands_help*: the help text of the COMMAND argument;
-    only shell completion needs it.
+    *only*: the commands whose own options are added, which takes time; None adds those of all. *commands_help*: the
+    help text of the COMMAND argument, which only shell completion shows.
     """
     return build_parser(GROUPS, OPTIONS, EITHER, FORGOTTEN, only=only, commands_help=commands_help)

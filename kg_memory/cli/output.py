@@ -242,10 +242,10 @@ class ProgressMeter:
             yield episode
             self.saved += 1
 
-    def next(self) -> None:
-        """Make the next call that reports to `progress` add to the counts so far, instead of replacing them.
+    def start_call(self) -> None:
+        """Add the counts that the next call reports to the counts so far; without this, they replace them.
 
-        Use it before each of several calls, such as `add_many`: each of them reports counts from 0.
+        Use it before each of several calls, such as `add_many`: each of them reports to `progress` from 0.
         """
         self._before = (self.done, self.new, self.facts)
 

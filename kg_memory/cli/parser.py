@@ -127,7 +127,7 @@ def build_parser(
     listed: dict[str, list[str]] = {group: [] for group in groups}
 
     def make(
-        command: Command, group: str, texts: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
+        command: Command, group: str, options: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
     ) -> ArgumentParser:
         """Add *command* to the help under the heading *group*, and return the parser of its arguments."""
         listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
@@ -141,7 +141,7 @@ def build_parser(
         made.set_defaults(run=command.run, command=command)
         if only is None or command.name in only:
             made.epilog = command.end
-            _fill(made, command, texts, [(names, names is required) for names in either])
+            _fill(made, command, options, [(names, names is required) for names in either])
         return made
 
     def add(
@@ -153,10 +153,10 @@ def build_parser(
         group: str = _PLUGINS,
         texts: Mapping[str, Option] = options,
         either: Sequence[Sequence[str]] = (),
-        **more: Any,
+        **fields: Any,
     ) -> ArgumentParser:
         """Add a command of a plug-in, and return the command's parser; *texts*: its own options by name."""
-        return make(Command(name, about, run, epilog=epilog, **more), group, {**options, **texts}, either)
+        return make(Command(name, about, run, epilog=epilog, **fields), group, {**options, **texts}, either)
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups
         add_commands(add)

@@ -65,7 +65,7 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
     questions = state["questions"]
     for level in sorted({group["level"] for group in state["groups"]}):  # higher ones need the summaries of lower ones
         groups = [group for group in state["groups"] if group["level"] == level]
-        material = yield from _read_material(groups, instant, summaries, most)
+        material = yield from _read_texts(groups, instant, summaries, most)
         batches = batch(material, most)
         flows = (_count_questions(_describe([material[place] for place in places], most)) for places in batches)
         answers: list[tuple[list[_Description], int]] = yield from every(flows, AT_ONCE)
@@ -90,13 +90,14 @@ def _summary(group: EntityCluster, description: _Description, summaries: Mapping
     return Summary(id=group["id"], name=name, summary=text, fingerprint=group["fingerprint"] if by_model else "")
 
 
-def _read_material(
+def _read_texts(
     groups: Sequence[EntityCluster], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return the texts about each of *groups* (communities), in parts of at most about *most* bytes.
+    """Return, for each of *groups* (communities), the texts from which the model shall summarise it, split into parts.
 
-    A part is a list such as ``[{"entity": "Ann", ...}, {"fact": "Ann works at Acme"}]``. *instant*: when the facts must
-    be true, in microseconds since the epoch. *summaries*: the new summaries so far, by community id.
+    A part fits into one question of about *most* bytes: ``[{"entity": "Ann", ...}, {"fact": "Ann works at Acme"}]``.
+    *instant*: when the facts must be true, in microseconds since the epoch. *summaries*: the new summaries so far, by
+    community id.
     """
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
@@ -185,7 +186,7 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
     answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
     descriptions = []
     for number, parts in enumerate(communities, 1):
-        descriptions.append(answers[number] if number in answers else (yield from _describe_alone(parts, most)))
+        descriptions.append(answers[number] if number in answers else (yield from _describe_one(parts, most)))
     return descriptions
 
 
@@ -213,8 +214,8 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
     }
 
 
-def _describe_alone(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community or, if the model fails, one made by fixed rules.
+def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
+    """Return the name and summary of one community: the model's or, if its answer fails, made by fixed rules.
 
     *parts*: the texts about the community. *most*: the most bytes in a question. Errors: `ModelUnavailable`.
     """

@@ -123,8 +123,8 @@ def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: in
     affected = {*resting, *premised}
     if not affected:
         return []
-    grounds, sentences = yield from read_grounds(sorted(affected))
-    turns = list(_find_turns(grounds, affected, since, until))[:limit]
+    facts_by_id, sentences = yield from read_grounds(sorted(affected))
+    turns = list(_find_turns(facts_by_id, affected, since, until))[:limit]
     stated = yield from fetch(
         fact_queries.TELL_FACTS,
         ids=sorted({id_ for _, id_, *_ in turns}),
@@ -140,31 +140,31 @@ Turn = tuple[int, str, Doubt | None, Doubt | None]
 """The time at which the doubt about a fact changed, the fact's id, and the doubt before and after."""
 
 
-def _find_turns(grounds: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
+def _find_turns(facts_by_id: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
     """Yield (time, fact id, doubt before, doubt after) whenever a fact in *affected* became doubtful or certain again.
 
-    *grounds* maps fact ids to their periods and premises (the facts from which they were derived). Times are
+    *facts_by_id* maps fact ids to their periods and premises (the facts from which they were derived). Times are
     microseconds, from *since* to before *until*.
     """
     ids = sorted(affected)
-    for instant in sorted(_find_instants(grounds)):
+    for instant in sorted(_find_instants(facts_by_id)):
         if since <= instant < until:
-            before, after = (find_doubts(grounds, Point(at, at)) for at in (instant - 1, instant))
+            before, after = (find_doubts(facts_by_id, Point(at, at)) for at in (instant - 1, instant))
             for id_ in ids:
                 if (id_ in before) != (id_ in after):
                     yield instant, id_, before.get(id_), after.get(id_)
 
 
-def _find_instants(grounds: Grounds) -> set[int]:
-    """Return each time, in microseconds, at which a fact in *grounds* may have become doubtful or certain again.
+def _find_instants(facts_by_id: Grounds) -> set[int]:
+    """Return each time, in microseconds, at which a fact in *facts_by_id* may have become doubtful or certain again.
 
-    *grounds* maps fact ids to their periods, sources and premises (the facts from which they were derived).
+    *facts_by_id* maps fact ids to their periods, sources and premises (the facts from which they were derived).
     """
     instants: set[int] = set()
-    for fact in grounds.values():
+    for fact in facts_by_id.values():
         for held in fact.beliefs:
             instants |= {held.created_at, held.expired_at}
-        instants |= {telling.saved_at for telling in (*fact.tellings, *fact.superseding, *fact.conflicting)}
+        instants |= {one.saved_at for one in (*fact.statements, *fact.superseding, *fact.conflicting)}
         instants |= {saved_at for _, saved_at in fact.premises}
     return instants
 

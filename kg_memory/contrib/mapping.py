@@ -54,15 +54,15 @@ class RecordMapping:
         unmapped: list[str] = []
         episode: Values = {}
         for number, mapping in enumerate(self._rows, start=1):
-            for values in _expand(mapping, record):
+            for paths in _expand(mapping, record):
                 if len(facts) + len(unmapped) >= MOST_ITEMS:
                     raise InputError(f"a record may state at most {MOST_ITEMS} facts; split the record")
-                own = {name: _look_up(value, record) for name, value in values.items()}
-                for name in EPISODE_FIELDS & own.keys():
-                    value = own.pop(name)
+                values = {name: _look_up(path, record) for name, path in paths.items()}
+                for name in EPISODE_FIELDS & values.keys():
+                    value = values.pop(name)
                     if value is not _MISSING and value is not None:
                         episode.setdefault(name, _to_name(value) if name not in ("trust", "labels") else value)
-                fact = _to_fact(own, values, number)
+                fact = _to_fact(values, paths, number)
                 if isinstance(fact, DeclaredFact):
                     facts.append(fact)
                 else:
@@ -147,17 +147,17 @@ def _look_up(value: Any, record: Any) -> Any:
     return record
 
 
-def _to_fact(own: Values, values: Row, number: int) -> DeclaredFact | str:
-    """Return the fact with the fields *own*, ``{"subject": "Ann", ...}``, or an error text if it is not valid.
+def _to_fact(values: Values, paths: Row, number: int) -> DeclaredFact | str:
+    """Return the fact with the fields *values*, ``{"subject": "Ann", ...}``, or an error text if it is not valid.
 
-    For the error text: *values* has the paths of these fields in the record, ``{"subject": ("name",), ...}``, and
+    For the error text: *paths* says where in the record each value was found, ``{"subject": ("name",), ...}``, and
     *number* is the position of the mapping.
     """
     for name in REQUIRED:
-        if name in own and own[name] in (_MISSING, None, "", []):
-            what = "is empty" if own[name] is not _MISSING else "is missing"
-            return f"mapping {number}: {name} {_show(values[name])} {what}"
-    present = {name: value for name, value in own.items() if value is not _MISSING}
+        if name in values and values[name] in (_MISSING, None, "", []):
+            what = "is empty" if values[name] is not _MISSING else "is missing"
+            return f"mapping {number}: {name} {_show(paths[name])} {what}"
+    present = {name: value for name, value in values.items() if value is not _MISSING}
     for name in REQUIRED:
         if name in present:
             present[name] = _to_name(present[name])

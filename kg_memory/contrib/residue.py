@@ -70,8 +70,8 @@ class Traces:
         self.texts |= later.texts
         self.vectors += later.vectors
 
-    def excuse(self, words: Sequence[str]) -> None:
-        """Stop searching for the words, quotes and names in *words*, the words of a message that was not deleted."""
+    def drop_shared(self, words: Sequence[str]) -> None:
+        """Remove the traces that a remaining message shares: the words, quotes and names in its *words*."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
@@ -118,7 +118,7 @@ class ResidueSearch:
         since = yield from now()
         pages = list_pages((yield from fetch(LAST))[0]["last"], PAGE)
         for page in pages:
-            self._excuse((yield from fetch(SAID, **page)))
+            self._drop_shared((yield from fetch(SAID, **page)))
         for page in pages:
             nodes, links = yield from in_step(
                 [fetch(NODES, **page, coded=sorted(CODED), shortest=SHORTEST_ID), fetch(LINKS, **page)]
@@ -129,21 +129,21 @@ class ResidueSearch:
             for row in links:
                 self._scan(row["label"], {row["name"]: row["value"]})
         for row in (yield from fetch(ALIASES, keys=sorted(self.traces.names))):
-            self._note("Alias", "key", "", "name", row["key"])
+            self._record_finding("Alias", "key", "", "name", row["key"])
         yield from self._search_vectors()
         if self.findings:
-            yield from self._excuse_later(since)
+            yield from self._drop_recent(since)
         return [residue for residue, _ in self.findings], self.searched
 
-    def _excuse(self, episodes: Iterable[Row]) -> None:
-        """Stop searching for the words, quotes and names in *episodes*, rows of messages that were not deleted."""
+    def _drop_shared(self, episodes: Iterable[Row]) -> None:
+        """Remove the traces (words, quotes, names) that *episodes*, rows of messages that were not deleted, share."""
         for episode in episodes:
-            self.traces.excuse(terms(f"{line(episode)} {date_words(episode['at'])}"))
+            self.traces.drop_shared(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
-    def _excuse_later(self, since: int) -> Flow[None]:
-        """Drop the findings whose text or id is also in data saved after *since* (microseconds since the epoch)."""
+    def _drop_recent(self, since: int) -> Flow[None]:
+        """Remove the findings whose text or id is also in data saved after *since* (microseconds since the epoch)."""
         traces = self.traces
-        self._excuse((yield from fetch(SAID_SINCE, since=since)))
+        self._drop_shared((yield from fetch(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
         made = yield from fetch(cypher.IDS_LEFT, ids=ids, since=since, until=OPEN_END)
         traces.ids.difference_update(row["id"] for row in made)
@@ -159,7 +159,7 @@ class ResidueSearch:
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
         if text is not None and properties.get("content") != text:
-            self._note(label, "content", id_, "text")
+            self._record_finding(label, "content", id_, "text")
         for name, value in properties.items():
             self.searched += 1
             for part in _texts_in(value):
@@ -172,20 +172,20 @@ class ResidueSearch:
         """
         traces = self.traces
         if text in traces.ids:
-            self._note(label, name, id_, "id", text)
+            self._record_finding(label, name, id_, "id", text)
         elif len(text) > ID_LENGTH:
             for id_trace in traces.ids.intersection(_ID.findall(text)):
-                self._note(label, name, id_, "id", id_trace)
+                self._record_finding(label, name, id_, "id", id_trace)
         if name in CODED or (label == "Episode" and name in OWN):
             return
         words = [text] if (label, name) == ("Term", "s") else terms(text.replace("_", " "))
         for word in traces.words.intersection(words):
-            self._note(label, name, id_, "word", word)
+            self._record_finding(label, name, id_, "word", word)
         if not traces.quotes.isdisjoint(find_quotes(words)):
-            self._note(label, name, id_, "quote")
+            self._record_finding(label, name, id_, "quote")
         for key, name_words in traces.names.items():
             if len(name_words) > 1 and contains_run(words, name_words):
-                self._note(label, name, id_, "name", key)
+                self._record_finding(label, name, id_, "name", key)
 
     def _search_vectors(self) -> Flow[None]:
         """Record each node that has the vector of a deleted message, fact or entity.
@@ -200,9 +200,9 @@ class ResidueSearch:
                 for row, vector in zip(rows, own, strict=True):
                     self.searched += 1
                     if _cosine(vector, row["vector"]) < 1 - 1e-3:
-                        self._note(label, "embedding", row["id"], "vector")
+                        self._record_finding(label, "embedding", row["id"], "vector")
 
-    def _note(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
+    def _record_finding(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
         """Record that data of a deleted message was found in the property *name* of a node.
 
         *label* is the type of the node. *kind* is the kind of data, such as "word". *trace* is the text found.

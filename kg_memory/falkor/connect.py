@@ -104,8 +104,8 @@ class Database:
         self._inherited += [self._servers, self._former]
         self._servers = self._former = None
 
-    def state(self, key: str) -> tuple[int, int]:
-        """Return (number of connects, how often the graph *key* was missing); if it changes, check the graph again."""
+    def change_counters(self, key: str) -> tuple[int, int]:
+        """Return (number of connects, how often the graph *key* was missing); if one rises, check the graph again."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:

@@ -49,14 +49,14 @@ class Replica:
         """
         if time.monotonic() < self._retry_at:
             return None
-        _, absences = self._database.state(key)
+        _, absences = self._database.change_counters(key)
         try:
             result = yield from _send(self._database, key, query)
         except REPLICA_ERRORS as error:
             self._retry_at = time.monotonic() + RETRY_AFTER
             log.warning("the replica failed and gets no queries for %g s: %s", RETRY_AFTER, describe_error(error))
             return None
-        return result if self._database.state(key)[1] == absences else None
+        return result if self._database.change_counters(key)[1] == absences else None
 
 
 class GraphStore:
@@ -71,7 +71,7 @@ class GraphStore:
         self.replica: Replica | None = None
         """The replica that this store's reads go to first; None reads from the primary."""
         self._ready: dict[str, tuple[tuple[int, ...], float]] = {}
-        """The `state` in which each graph was prepared, and until when that counts (seconds of `time.monotonic`)."""
+        """The `change_counters` when each graph was prepared, and until when that counts (as `time.monotonic`)."""
 
     @property
     def closed(self) -> bool:
@@ -137,13 +137,13 @@ class GraphStore:
             # A replica accepts no writes. The graph has no vectors yet, so it can be read without vector indices.
             return schema.check(self.database, key, None, name)
 
-    def state(self, key: str) -> tuple[int, ...]:
-        """Return a tuple of numbers that changes when the graph *key* must be checked again before the next query."""
-        return (*self.database.state(key), self.vectors.length)
+    def change_counters(self, key: str) -> tuple[int, ...]:
+        """Return numbers of which one changes whenever the graph *key* must be checked again before the next query."""
+        return (*self.database.change_counters(key), self.vectors.length)
 
     def _is_ready(self, key: str) -> bool:
-        state, until = self._ready.get(key, (None, 0.0))
-        return state == self.state(key) and time.monotonic() < until
+        counters, until = self._ready.get(key, (None, 0.0))
+        return counters == self.change_counters(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
         """Create or check the indices of the graph *key*, unless that was done in the last `READY_SECONDS`.
@@ -152,8 +152,8 @@ class GraphStore:
         """
         length = self.vectors.length  # read before: if another thread sets it meanwhile, the indices are still missing
         if not self._is_ready(key) and self.fit(key, write=write):
-            state = (*self.database.state(key), length)
-            self._ready[key] = state, time.monotonic() + READY_SECONDS
+            counters = (*self.database.change_counters(key), length)
+            self._ready[key] = counters, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
         """Check or create the indices of the graph *key* again after *query* failed with the error *refused*.

@@ -101,23 +101,23 @@ def _date_fact(
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
     if first is None and last is None and len(within) == 1:
         first, last = _read_words(fact, within[0].interval, words)
-    went_on = _BEGINS.search(words) is not None or _SINCE.search(words) is not None
+    continued = _BEGINS.search(words) is not None or _SINCE.search(words) is not None
     start, end = (_find_precision(time, within, everywhere) for time in (first, last))
-    return put_dates(fact, start, end, went_on=went_on)
+    return set_dates(fact, start, end, continued=continued)
 
 
-def put_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, went_on: bool = False) -> StatedFact:
+def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, continued: bool = False) -> StatedFact:
     """Return *fact* with its start date from the period *start* and its end date from the period *end*.
 
-    None means unknown. A past state (kind "former") without *end* ends with *start* or, if it *went_on* ("since 2019"),
-    at the time of the message.
+    None means unknown. A past state (kind "former") without *end* ends with *start* or, if it *continued* after that
+    ("since 2019"), at the time of the message.
     """
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)
     end_precision = last.precision
     window_end = micros(first.end, default=OPEN_END) if WIDTH[first.precision] else OPEN_END
     if fact.kind == "former" and invalid_at == OPEN_END:
-        is_open = went_on or first.precision == "about"
+        is_open = continued or first.precision == "about"
         invalid_at = fact.stated_at if is_open else min(window_end, fact.stated_at)
         end_precision = "by"
     if invalid_at <= valid_at:

@@ -153,7 +153,7 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
     rest: list[CandidateFact] = []
     if is_first(fact, same, draft):
         rest = [candidate for id_, candidate in candidates.items() if id_ != fact.same_as]
-    return [same, *rest] if _redates(fact, same) else rest
+    return [same, *rest] if _gives_other_dates(fact, same) else rest
 
 
 def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
@@ -178,7 +178,7 @@ def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) 
     return is_first(fact, candidate, draft) if is_tie else own > stored
 
 
-def _redates(fact: StatedFact, candidate: CandidateFact) -> bool:
+def _gives_other_dates(fact: StatedFact, candidate: CandidateFact) -> bool:
     """Return whether *fact* gives another start or end date than the stored fact *candidate*, and so may correct it."""
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
@@ -205,7 +205,7 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
         fact = facts[new]
         key = _pair_key(fact, candidate, draft.episode.at)
         if key not in judged:
-            ends = [draft.entities[place].name for place in (fact.subject, *fact.objects)]
+            ends = [draft.entities[index].name for index in (fact.subject, *fact.objects)]
             quote = draft.episode.text[fact.start : fact.end]
             asked = _show(fact, ends, fact.kind, fact.single_valued, quote)
             shown = items.setdefault(new, {"id": new, **asked, "existing": []})["existing"]
@@ -236,15 +236,16 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
     end = OPEN_END if candidate.invalid_at is None else candidate.invalid_at
     is_over = candidate.kind in (None, "state") and end <= candidate.stated_at
     ends = [names.get(candidate.subject_id, candidate.subject), *sorted(names.get(id_, name) for id_, name in objects)]
-    return _show(candidate, ends, "former" if is_over else candidate.kind, single_valued)
+    return _show(candidate, ends, "former" if is_over else candidate.kind, single_valued, None)
 
 
 def _show(
-    fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single: object, quote: str | None = None
+    fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single_valued: object, quote: str | None
 ) -> JSON:
     """Return *fact* as JSON for a prompt: ``{"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], ...}``.
 
-    *names*: subject and objects. *kind*: such as "event". *single*: one value at a time. *quote*: the source's words.
+    *names*: subject and objects. *kind*: such as "event". *single_valued*: whether its predicate has one value at a
+    time. *quote*: the words of the message that state it, None for a stored fact.
     """
     subject, *objects = names
     shown = {
@@ -257,7 +258,7 @@ def _show(
         "valid_at": time_text(fact.valid_at, fact.precision),
         "invalid_at": time_text(fact.invalid_at, fact.end_precision),
         "kind": kind if kind != "state" else None,
-        "one_at_a_time": bool(single),
+        "one_at_a_time": bool(single_valued),
     }
     return {name: value for name, value in shown.items() if value is not None and value is not False}
 
@@ -325,9 +326,9 @@ def _search_rows(
     """
     rows: list[JSON] = []
     many = settings.candidates // 2 + 1
-    for place, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
+    for index, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
         ends = [fact.subject_id] if fact.single_valued else []
-        row = pick(fact, "id", "predicate", "family", "begin") | {"new": place, "embedding": vector}
+        row = pick(fact, "id", "predicate", "family", "begin") | {"new": index, "embedding": vector}
         row |= {"ends": ends if declared else [fact.subject_id, *fact.object_ids]}
         most = many if fact.single_valued else min(NEAREST, many)
         row |= {"one_at_a_time": fact.single_valued is not False, "most": most}

@@ -64,17 +64,17 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
         mentions = list_mentions(parse_content(draft.episode.content), settings)
         return {"mentions": mentions, "stated": None, "dropped": ()}
     try:
-        return (yield from _read(draft, settings))
+        return (yield from _extract_by_plan(draft, settings))
     except ModelRefusal as error:
         log.warning("episode %s is skipped: %s", draft.episode.id, describe_error(error))
         return {"mentions": speaker_of(draft, settings), "stated": (), "skipped": REFUSED, "dropped": ()}
 
 
-def _read(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask the model for the entities and facts of a message, and return the new fields of *draft*.
+def _extract_by_plan(draft: Draft, settings: Settings) -> Flow[Update]:
+    """Ask the model for the entities and, unless the plan is "thorough", the facts of a message.
 
-    With the plan "thorough", it is asked for entities only, if the budget allows. Errors: `ModelRefusal` if the model
-    refuses the whole text.
+    Returns the new fields of *draft*: ``{"mentions": ..., "stated": ..., "pieces": ..., "dropped": ...}``. A spent
+    budget makes the plan "standard" instead of "thorough". Errors: `ModelRefusal` if the model refuses the whole text.
     """
     if settings.plan == "thorough":
         try:
@@ -143,8 +143,8 @@ def _ask_pieces(
 
 def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterator[NamedFact]:
     for piece, reading in enumerate(readings):
-        for place, fact in enumerate(reading.facts[: settings.max_facts]):
-            yield NamedFact(**dict(fact), piece=piece, place=place)
+        for index, fact in enumerate(reading.facts[: settings.max_facts]):
+            yield NamedFact(**dict(fact), piece=piece, place=index)
 
 
 def list_surplus(
@@ -286,8 +286,8 @@ def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[EntityMention], se
 def ask_facts(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
     """Ask the model which facts between `draft.entities` the *piece* (a part of the text) states; return its answer."""
     entities = [
-        {"id": place, "name": entity.name, "type": entity.type, "called": list(entity.called)}
-        for place, entity in enumerate(draft.entities)
+        {"id": index, "name": entity.name, "type": entity.type, "called": list(entity.called)}
+        for index, entity in enumerate(draft.entities)
     ]
     more = {"fact_types": type_fields(settings)["fact_types"], "instructions": settings.instructions}
     answer: ExtractedFacts = yield from ask_about(

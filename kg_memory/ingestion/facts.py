@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from kg_memory.falkor.queries import facts as queries
 from kg_memory.falkor.rows import Row
-from kg_memory.ingestion.date import put_dates
+from kg_memory.ingestion.date import set_dates
 from kg_memory.ingestion.declared import DeclaredFact, parse_content, to_sentence
 from kg_memory.ingestion.extract import ask_facts, list_surplus
 from kg_memory.ingestion.records import (
@@ -40,7 +40,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import parse_period
 from kg_memory.text import predicates as vocabulary
 from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
-from kg_memory.text.predicates import is_lasting, is_past_state, is_present, predicate_name
+from kg_memory.text.predicates import is_past_state, is_present, is_single_valued_state, predicate_name
 
 OUTSIDE = "its predicate {} is not a declared fact type, and strict_fact_types is set"
 UNSUPPORTED = "its quote is not in the message, and no other words there support it"
@@ -71,7 +71,7 @@ class Meaning:
 
 
 class FactReading(NamedTuple):
-    """A fact as the model extracted it, the piece of the text that states it, and its index in that piece's answer."""
+    """A fact as the model extracted it, the piece of the text that states it, and its index (*place*) in the answer."""
 
     piece: Piece
     fact: ExtractedFact
@@ -90,7 +90,7 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     if draft.stated is None:
         readings, left_out = yield from ask_readings(draft, settings)
     else:
-        readings, left_out = locate_readings(draft)
+        readings, left_out = convert_named_facts(draft)
     sentences = {predicate_name(reading.fact.predicate): reading.fact.sentence for reading in reversed(readings)}
     meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
     stated, refused = state_facts(draft, readings, meanings, settings)
@@ -104,9 +104,9 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[FactReadin
         return [], []
     answers = yield from every(ask_facts(draft, piece, settings) for piece in draft.pieces)
     readings = [
-        FactReading(piece, fact, place)
+        FactReading(piece, fact, index)
         for piece, answer in zip(draft.pieces, answers, strict=True)
-        for place, fact in enumerate(answer.facts[: settings.max_facts])
+        for index, fact in enumerate(answer.facts[: settings.max_facts])
     ]
     selected, losses = _select_facts(readings[:MOST_IN_EPISODE], len(draft.entities))
     losses += list_surplus(answers, settings, "facts")
@@ -114,11 +114,11 @@ def ask_readings(draft: Draft, settings: Settings) -> Flow[tuple[list[FactReadin
     return selected, losses
 
 
-def locate_readings(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
-    """Return (usable facts, facts left out with reasons) from the facts that the step `extract` found by name."""
-    places = places_of(draft.entities)
+def convert_named_facts(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
+    """Convert `draft.stated`, facts with entity names, to (facts with indexes in `draft.entities`, facts left out)."""
+    indexes = index_by_name(draft.entities)
     readings = [
-        FactReading(draft.pieces[named.piece], _locate_ends(named, places), named.place) for named in draft.stated or ()
+        FactReading(draft.pieces[named.piece], _to_indexes(named, indexes), named.place) for named in draft.stated or ()
     ]
     return _select_facts(readings, len(draft.entities))
 
@@ -137,7 +137,7 @@ def state_facts(
     check: Check = load_plugin("checks", "support")(draft, settings)
     declared = {predicate_name(type_.name) for type_ in settings.fact_types}
     for reading in _with_kinds(readings, meanings):
-        stated = _state(draft, reading.piece, reading.fact, _meaning_of(reading.fact, meanings))
+        stated = _state(draft, reading.piece, reading.fact, _predicate_of(reading.fact, meanings))
         fact = check(stated, reading)
         if fact is None:
             losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
@@ -148,16 +148,16 @@ def state_facts(
         if fact.id not in facts or facts[fact.id].weak:
             facts[fact.id] = fact
         ids[reading.piece.start, reading.place] = fact.id
-        premises.setdefault(fact.id, []).extend((reading.piece.start, place) for place in reading.fact.rests_on)
+        premises.setdefault(fact.id, []).extend((reading.piece.start, index) for index in reading.fact.rests_on)
     stored: list[StatedFact] = []
     for fact in facts.values():
-        named = dict.fromkeys(ids.get(place, fact.id) for place in premises[fact.id])
+        named = dict.fromkeys(ids.get(key, fact.id) for key in premises[fact.id])
         stored.append(replace(fact, premises=tuple(premise for premise in named if premise != fact.id)))
     return tuple(stored), losses
 
 
-def _meaning_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the canonical predicate of *fact*; *meanings* maps predicate names to canonical predicates.
+def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
+    """Return the predicate to store for *fact*: the canonical one in *meanings*, which has one for each name.
 
     A plan ("will move to Oslo") keeps its own: LIVES_IN would say that it has happened.
     """
@@ -174,28 +174,31 @@ def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
         fact = reading.fact
-        begins = fact.kind == "event" and is_lasting(name) and (fact.subject, name) not in states
+        begins = fact.kind == "event" and is_single_valued_state(name) and (fact.subject, name) not in states
         yield reading._replace(fact=fact.model_copy(update={"kind": "state"})) if begins else reading
 
 
-def places_of(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
+def index_by_name(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
     """Return the index in *entities* of each name that the text uses for an entity: ``{"ann": 0, "annie": 0}``."""
-    places: dict[str, int] = {}
-    for place, entity in enumerate(entities):
+    indexes: dict[str, int] = {}
+    for index, entity in enumerate(entities):
         for name in entity.called:
-            places.setdefault(canonical_name(name), place)
-    return places
+            indexes.setdefault(canonical_name(name), index)
+    return indexes
 
 
-def _locate_ends(named: NamedFact, places: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact *named* with each entity name replaced by its index in *places*; -1 for an unknown name."""
-    subject, *objects = (places.get(canonical_name(display_name(name)), -1) for name in (named.subject, *named.objects))
+def _to_indexes(named: NamedFact, indexes: Mapping[str, int]) -> ExtractedFact:
+    """Return the fact *named* with each entity name replaced by its index, from *indexes*; -1 for an unknown name."""
+    subject, *objects = (indexes.get(canonical_name(display_name(end)), -1) for end in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
 def _select_facts(readings: Iterable[FactReading], count: int) -> tuple[list[FactReading], list[Loss]]:
-    """Return (usable facts, facts left out with reasons); facts refer to the *count* entities of the text by index."""
+    """Divide *readings*, facts that the model extracted, into (usable facts, facts left out with reasons).
+
+    *count*: the number of entities of the text, to which facts refer by index; any other index is invalid.
+    """
     selected: list[FactReading] = []
     losses: list[Loss] = []
     for reading in readings:
@@ -203,7 +206,7 @@ def _select_facts(readings: Iterable[FactReading], count: int) -> tuple[list[Fac
         reason = _why_left_out(fact, count)
         if reason is None:
             selected.append(reading)
-            reason = None if all(0 <= place < count for place in fact.objects) else INCOMPLETE
+            reason = None if all(0 <= index < count for index in fact.objects) else INCOMPLETE
         if reason is not None:
             losses.append(Loss("fact", fact.sentence or fact.quote, reason))
     return selected, losses
@@ -220,7 +223,7 @@ def _why_left_out(fact: ExtractedFact, count: int) -> str | None:
 
 
 def _objects(fact: ExtractedFact, count: int) -> list[int]:
-    return [place for place in dict.fromkeys(fact.objects) if place != fact.subject and 0 <= place < count]
+    return [index for index in dict.fromkeys(fact.objects) if index != fact.subject and 0 <= index < count]
 
 
 def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning) -> StatedFact:
@@ -248,7 +251,7 @@ def state_fact(
 ) -> StatedFact:
     """Build a fact without dates; *subject* and *objects*: indexes in `draft.entities`; *fields*: its other fields."""
     words = draft.episode.text[fields.get("start", 0) : fields.get("end", 0)]
-    ends = [draft.entities[place] for place in objects]
+    ends = [draft.entities[index] for index in objects]
     keys = [entity.key for entity in ends]
     return StatedFact(
         id=fact_id(draft.namespace, draft.entities[subject].key, meaning.name, keys, sentence),
@@ -274,13 +277,13 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
     declared = parse_content(draft.episode.content)
     sentences = {predicate_name(fact.predicate): fact.sentence for fact in reversed(declared)}
     meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
-    return tuple(_state_all(draft, declared, meanings)), learned
+    return tuple(_to_stated(draft, declared, meanings)), learned
 
 
-def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
+def _to_stated(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
     """Convert facts that an application declared to facts with dates; *meanings*: canonical predicates by name."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
-    places = places_of(draft.entities)
+    indexes = index_by_name(draft.entities)
     seen = set[tuple[str, int, int]]()
     after = 0
     for fact in declared:
@@ -289,7 +292,7 @@ def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
         quoted, end = start >= 0, start + len(written)
         after = end if quoted else after
         meaning = meanings[predicate_name(fact.predicate)]
-        subject, *objects = dict.fromkeys(places[canonical_name(name)] for name in (fact.subject, *fact.objects))
+        subject, *objects = dict.fromkeys(indexes[canonical_name(name)] for name in (fact.subject, *fact.objects))
         undated = state_fact(
             draft,
             subject,
@@ -310,7 +313,7 @@ def _state_all(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
             is_triple=fact.sentence == to_sentence(fact.subject, fact.predicate, fact.objects),
             premises=fact.rests_on,
         )
-        stated = put_dates(undated, parse_period(fact.valid_at, zone), parse_period(fact.invalid_at, zone))
+        stated = set_dates(undated, parse_period(fact.valid_at, zone), parse_period(fact.invalid_at, zone))
         times = stated.id, stated.valid_at, stated.invalid_at
         if times not in seen:
             seen.add(times)

@@ -127,15 +127,15 @@ def without_contexts(content: str) -> str:
 def _without(content: str, mark: Marker) -> str:
     """Return *content* with each text between the marks of *mark*, and these marks, replaced by as many spaces."""
     parts: list[str] = []
-    place = 0
-    while (start := content.find(mark.begin, place)) >= 0:
+    offset = 0
+    while (start := content.find(mark.begin, offset)) >= 0:
         end = content.find(mark.end, start + len(mark.begin))
         if end < 0:
             break
         end += len(mark.end)
-        parts += [content[place:start], " " * (end - start)]
-        place = end
-    return "".join((*parts, content[place:]))
+        parts += [content[offset:start], " " * (end - start)]
+        offset = end
+    return "".join((*parts, content[offset:]))
 
 
 # Known patterns of prompt injection: text that gives orders to the model that reads it

@@ -110,9 +110,9 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
     """Yield a `Loss` for each of *facts* whose start date is ignored, as the fact is believed from an earlier date."""
     for fact in facts:
-        recorded = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
+        added = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         stored = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
-        for period in (*recorded, *stored):
+        for period in (*added, *stored):
             within = max(period.valid_at, OPEN_START + 1) < fact.valid_at < period.invalid_at
             if within and fact.valid_at > last_instant(period.valid_at, period.precision):
                 since = time_text(period.valid_at, period.precision)
@@ -335,17 +335,17 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
     truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
     for fact, truth in sorted(truth_by_fact.items()):
         stored = history.beliefs[fact]
-        closed, recorded = revise(stored, truth)
-        if closed or recorded:
+        closed, added = revise(stored, truth)
+        if closed or added:
             revision.touched.append(fact)
         revision.closed.extend(closed)
-        for period in recorded:
+        for period in added:
             times = (period.valid_at, period.invalid_at, period.known_from, int(truth.waits))
             id_ = belief_id(namespace, fact, cause, *times)
             revision.beliefs.append(NewBelief(fact, id_, period, cause, truth.waits))
         if has_ended(truth, stored):
             revision.ended.append(history.sentences[fact])
-        if enters_review(truth, stored, recorded):
+        if enters_review(truth, stored, added):
             revision.waiting.append(history.sentences[fact])
     return revision
 

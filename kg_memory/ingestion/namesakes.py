@@ -103,9 +103,9 @@ def _find_passages(name: str, content: str) -> str:
     if len(content) <= SHORT or not name:  # only long texts are slow to match
         return content
     low, key, parts, start = content.lower(), name.lower(), list[str](), 0
-    while len(parts) < MOST_PASSAGES and (place := low.find(key, start)) >= 0:
-        parts.append(content[max(0, place - AROUND) : place + len(key) + AROUND])
-        start = place + len(key)
+    while len(parts) < MOST_PASSAGES and (offset := low.find(key, start)) >= 0:
+        parts.append(content[max(0, offset - AROUND) : offset + len(key) + AROUND])
+        start = offset + len(key)
     return "\n".join(parts)
 
 
@@ -118,8 +118,8 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
-    """Evidence in a text that a name means another entity than the stored one of that name; false if it is empty.
+class Evidence:
+    """Evidence in a text that a name means another entity than the stored one of that name; false if there is none.
 
     `apart`: the text says so ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
     facts about the name that may contradict stored facts.
@@ -133,7 +133,7 @@ class Signs:
         return bool(self.apart or self.nouns or self.facts)
 
 
-def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
+def find_evidence(mention: EntityMention, same: Candidate, draft: Draft) -> Evidence:
     """Return evidence in the message of *draft* that *mention* is not *same*, the stored entity of the same name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
@@ -142,8 +142,8 @@ def find_signs(mention: EntityMention, same: Candidate, draft: Draft) -> Signs:
     for pattern in (*_INTRODUCED, _WHOSE) if is_nickname else _INTRODUCED:
         for match in pattern.finditer(content):
             nouns |= _nouns(_PREPOSITION.split(match["who"], maxsplit=1)[0])
-    facts = [fact for fact in draft.stated or () if canonical_name(fact.subject) == key and _holds_one(fact, passages)]
-    return Signs(_APART.search(content) is not None, frozenset(nouns - set(terms(name))), tuple(facts))
+    facts = [fact for fact in draft.stated or () if canonical_name(fact.subject) == key and _excludes(fact, passages)]
+    return Evidence(_APART.search(content) is not None, frozenset(nouns - set(terms(name))), tuple(facts))
 
 
 def doubt_namesakes(
@@ -154,20 +154,20 @@ def doubt_namesakes(
     The mark is `apart` (surely another) or `doubted`. *same* has the stored entity of the same name. Both dicts are by
     the index of the mention in `draft.mentions`.
     """
-    marked = {place: list(own) for place, own in candidates.items()}
+    marked = {index: list(own) for index, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
-    signs: dict[int, Signs] = {}
-    for place, candidate in same.items():
-        mention = draft.mentions[place]
+    evidence: dict[int, Evidence] = {}
+    for index, candidate in same.items():
+        mention = draft.mentions[index]
         if candidate["type"].casefold() in homonyms and not speaks(mention, draft):
-            signs[place] = find_signs(mention, candidate, draft)
-    signs = {place: sign for place, sign in signs.items() if sign}
-    needed = sorted({same[place]["id"] for place, sign in signs.items() if not sign.apart})
+            evidence[index] = find_evidence(mention, candidate, draft)
+    evidence = {index: each for index, each in evidence.items() if each}
+    needed = sorted({same[index]["id"] for index, each in evidence.items() if not each.apart})
     rows = yield from read_if(needed, queries.KNOWN_FACTS, ids=needed, limit=MOST_KNOWN)
-    for place, sign in signs.items():
-        candidate = same[place]
-        mark = _mark(sign, candidate, [row for row in rows if row["id"] == candidate["id"]])
-        marked[place] = [{**own, **mark} if own["id"] == candidate["id"] else own for own in marked[place]]
+    for index, each in evidence.items():
+        candidate = same[index]
+        mark = _mark(each, candidate, [row for row in rows if row["id"] == candidate["id"]])
+        marked[index] = [{**own, **mark} if own["id"] == candidate["id"] else own for own in marked[index]]
     return marked
 
 
@@ -213,26 +213,26 @@ def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Setti
     return len(types & DISJOINT_TYPES) < 2 and types != {"person", "product"}
 
 
-def _mark(sign: Signs, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
+def _mark(evidence: Evidence, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
     """Return the fields to set on the stored entity *candidate* if the text may use its name for another entity.
 
-    ``{"apart": True}`` means surely another, ``{"doubted": True, ...}`` perhaps another, ``{}`` no evidence. *sign* is
-    the evidence in the text, *stored* the database rows of facts about the candidate.
+    ``{"apart": True}`` means surely another, ``{"doubted": True, ...}`` perhaps another, ``{}`` no evidence. *stored*
+    has the database rows of facts about the candidate.
     """
-    if sign.apart:
+    if evidence.apart:
         # Only for persons is "another" certain: "another Starbucks" may be the same company.
         return {"apart": True} if candidate["type"].casefold() == PERSON else {"doubted": True}
     sentences = " ".join(row["sentence"] for row in stored)
-    disagrees = any(_disagrees(fact, stored) for fact in sign.facts)
+    disagrees = any(_disagrees(fact, stored) for fact in evidence.facts)
     words = set(terms(f"{candidate['name']} {candidate['summary']} {sentences}"))
-    is_strange = bool(sign.nouns) and bool(stored or candidate["summary"]) and sign.nouns.isdisjoint(words)
+    is_strange = bool(evidence.nouns) and bool(stored or candidate["summary"]) and evidence.nouns.isdisjoint(words)
     if not disagrees and not is_strange:
         return {}
     return {"doubted": True, "summary": candidate["summary"] or sentences}
 
 
-def _holds_one(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* contradicts stored facts with other values: LIVES_IN has one value at a time.
+def _excludes(fact: NamedFact, content: str) -> bool:
+    """Return whether *fact* excludes stored facts with other values: LIVES_IN has one value at a time.
 
     False if *fact* has an end date, or *fact* or its sentences in the message *content* tell of a change ("moved").
     """

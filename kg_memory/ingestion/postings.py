@@ -53,10 +53,10 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
     postings: dict[str, Counter[str]] = {}
     lengths: Counter[str] = Counter()
 
-    def add(counts: Mapping[str, int], place: str) -> None:
+    def add(counts: Mapping[str, int], id_: str) -> None:
         for term, frequency in counts.items():
-            postings.setdefault(term, Counter())[place] += frequency
-        lengths[place] += sum(counts.values())
+            postings.setdefault(term, Counter())[id_] += frequency
+        lengths[id_] += sum(counts.values())
 
     own = Counter[str]()
     for term in tokenise.iterate_terms(f"{date_words(episode['at'])} {line(episode)}"):
@@ -71,11 +71,11 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
                 add(carry_words(size, lent_terms(neighbour), weight), episode["id"])
                 add(carry_words(length(neighbour), shared, weight), neighbour["id"])
     rows: list[JSON] = []
-    for term, places in sorted(postings.items()):
+    for term, frequencies in sorted(postings.items()):
         rows.append(
-            {"term": term, "in": [{"id": place, "f": frequency} for place, frequency in sorted(places.items())]}
+            {"term": term, "in": [{"id": id_, "f": frequency} for id_, frequency in sorted(frequencies.items())]}
         )
-    return [{"id": place, "n": n} for place, n in lengths.items()], rows
+    return [{"id": id_, "n": n} for id_, n in lengths.items()], rows
 
 
 def is_block(episode: Row) -> bool:
@@ -134,8 +134,8 @@ def share_words(thread: Iterable[Row]) -> Shares:
         if is_block(episode):
             continue
         id_ = episode["id"]
-        place = bisect(present, (episode["at"] + 1,))
-        for side in (present[max(place - 2, 0) : place][::-1], present[place : place + 2]):
+        index = bisect(present, (episode["at"] + 1,))
+        for side in (present[max(index - 2, 0) : index][::-1], present[index : index + 2]):
             for weight, (at, _, neighbour) in zip((NEXT_TO, NEAR), side, strict=False):
                 if abs(at - episode["at"]) <= SESSION_GAP:
                     shares.setdefault(id_, {})[neighbour] = weight
@@ -154,9 +154,9 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
     after = share_words(episode for episode in thread if episode["id"] not in removed)
     by_time = sorted(thread, key=lambda episode: (episode["at"], episode["created_at"]))
     near = set[str]()
-    for place, episode in enumerate(by_time):
+    for index, episode in enumerate(by_time):
         if episode["id"] in removed:
-            around = by_time[max(place - _NEIGHBOUR_PLACES, 0) : place + _NEIGHBOUR_PLACES + 1]
+            around = by_time[max(index - _NEIGHBOUR_PLACES, 0) : index + _NEIGHBOUR_PLACES + 1]
             near.update(neighbour["id"] for neighbour in around if abs(neighbour["at"] - episode["at"]) <= SESSION_GAP)
     remaining = [episode["id"] for episode in by_time if episode["id"] not in removed]
     return {id_: after.get(id_, {}) for id_ in remaining if id_ in near or before.get(id_) != after.get(id_)}

@@ -94,10 +94,11 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
-    """Validate and save the episode (message or text) in *draft*; return the changed fields of *draft*.
+    """Validate the input in *draft*, save it as an episode (message or text), and return the new fields of *draft*.
 
-    The fields include ``episode``, ``new``, ``status``, ``previous`` (earlier messages) and ``pieces`` (parts of the
-    text). *reading*: also mark the episode as being processed by this process. Raises the errors of `receive`.
+    These are ``episode`` as stored, ``new``, ``status``, ``previous`` (earlier messages), ``pieces`` (parts of the
+    text), and empty results of later steps. *reading*: also mark the episode as being processed by this process; an
+    ingestion follows. Raises the errors of `receive`.
     """
     created_at = yield from now()
     reread = draft.retry_from is not None

@@ -13,7 +13,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.truth import Period
 from kg_memory.text.identity import name_of_speaker, spoken_line
 from kg_memory.text.message_fields import parse_facts
-from kg_memory.text.payloads import hide_payloads, place_in_original
+from kg_memory.text.payloads import hide_payloads, original_offset
 
 JSON = dict[str, Any]
 """A JSON object, or the parameters of a database query."""
@@ -77,12 +77,12 @@ class EpisodeRecord:
         """The content with placeholders for base64 and other data: ``[data: image/png, 1.4 kB]``."""
         return hide_payloads(self.content, self.kind)
 
-    def place(self, at: int, *, is_end: bool = False) -> int:
-        """Convert *at*, an offset in `text` (with placeholders for base64 data), to an offset in `content`.
+    def content_offset(self, offset: int, *, is_end: bool = False) -> int:
+        """Convert *offset*, in `text` (with placeholders for base64 data), to the same position in `content`.
 
         An offset in a placeholder gives the start of the data, or the end if *is_end*.
         """
-        return place_in_original(self.content, self.kind, at, is_end=is_end)
+        return original_offset(self.content, self.kind, offset, is_end=is_end)
 
 
 NOT_RECEIVED = EpisodeRecord("", "message", "", 0)
@@ -113,10 +113,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class EntityMention:
-    """An entity (a person or thing) as a text names it.
+    """A person or thing that a text names, before it is matched with a stored entity.
 
-    `name`: of a bare noun, with its owner ("Ann's pendant"); `words` is then the original ("pendant"). `introduces`:
-    the earlier name of a speaker who gives a new one ("I'm Ann"), such as "user".
+    `name`: as in the text, or a bare noun with its owner added ("Ann's pendant"); `words` is then the noun ("pendant").
+    `introduces`: of a name that a speaker gives themselves ("I'm Ann"), the speaker's name so far, such as "user".
     """
 
     name: str

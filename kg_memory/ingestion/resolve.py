@@ -32,7 +32,7 @@ from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity
 from kg_memory.text.tokenise import terms
 
 Candidates = Sequence[Candidate]
-ByPlace = Mapping[int, list[Candidate]]
+ByMention = Mapping[int, list[Candidate]]
 """The stored entities that each mention may be, best first, by the mention's index in `Draft.mentions`."""
 MOST_ALIASES = 50
 """The most aliases of an entity, as a prompt that compares it shows all of them."""
@@ -62,7 +62,7 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 
 def find_entity_candidates(
     mentions: Sequence[EntityMention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
-) -> Flow[tuple[ByPlace, int]]:
+) -> Flow[tuple[ByMention, int]]:
     """Return the stored entities that each of *mentions* may be, best first, and a time: ``({0: [entity, ...]}, 0)``.
 
     The keys are indexes in *mentions*. The time is when a predicate was last learned, in microseconds; 0: never.
@@ -102,23 +102,23 @@ def find_entity_candidates(
 
 
 def select_offered(
-    mention: EntityMention, own: Candidates, best: ByPlace, mentions: Sequence[EntityMention], settings: Settings
+    mention: EntityMention, similar: Candidates, best: ByMention, mentions: Sequence[EntityMention], settings: Settings
 ) -> list[Candidate]:
-    """Return the stored entities in *own* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
+    """Return the stored entities in *similar* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
 
-    *own*: stored entities with a similar name. *best*: such entities for each of *mentions*, by index; they give other
-    names of the owner ("Annie's dog").
+    *similar*: stored entities with a similar name. *best*: such entities for each of *mentions*, by index; they give
+    other names of the owner ("Annie's dog").
     """
-    fitting = [candidate for candidate in own if may_be_of_type(mention, candidate, settings)]
+    fitting = [candidate for candidate in similar if may_be_of_type(mention, candidate, settings)]
     owner, noun = split_owner(mention.name) or ("", "")
     if not owner:
         key = canonical_name(mention.name)
         called = {one["id"]: (one["name"], *one["aliases"]) for one in fitting}
         return [one for one in fitting if any((split_owner(name) or ("",))[0] != key for name in called[one["id"]])]
     keys = {owner}
-    for place, named in enumerate(mentions):
+    for index, named in enumerate(mentions):
         if owner in (canonical_name(named.name), canonical_name(named.called)):
-            same = certain(named, best.get(place, ()), settings)
+            same = certain(named, best.get(index, ()), settings)
             keys |= {canonical_name(name) for name in (same["name"], *same["aliases"])} if same else set()
     offered: list[Candidate] = []
     for candidate in fitting:
@@ -170,25 +170,25 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
     return close[0] if len(close) == 1 and _digits(close[0]["name"]) == _digits(mention.name) else None
 
 
-def doubt_known(draft: Draft, candidates: ByPlace, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
+def doubt_known(draft: Draft, candidates: ByMention, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
     """Return *candidates* with marks on stored entities that have a mention's name but may be somebody else.
 
     *candidates*: the stored entities that each mention may be, by its index. The mark is `apart` (certainly another) or
     `doubted`.
     """
     same: dict[int, Candidate] = {}
-    for place, mention in enumerate(draft.mentions):
-        candidate = certain(mention, candidates.get(place, ()), settings)
+    for index, mention in enumerate(draft.mentions):
+        candidate = certain(mention, candidates.get(index, ()), settings)
         if candidate is not None and alias_key(mention.name) in alias_keys(candidate):
-            same[place] = candidate
-    marked = {place: list(own) for place, own in candidates.items()}
-    for place, mention in enumerate(draft.mentions):
-        if place not in same and speaks(mention, draft):
-            marked[place] = yield from mark_other_speakers(mention.name, marked.get(place, []))
+            same[index] = candidate
+    marked = {index: list(own) for index, own in candidates.items()}
+    for index, mention in enumerate(draft.mentions):
+        if index not in same and speaks(mention, draft):
+            marked[index] = yield from mark_other_speakers(mention.name, marked.get(index, []))
     return (yield from doubt_namesakes(draft, marked, same, settings)) if same else marked
 
 
-def unclear(mentions: Sequence[EntityMention], candidates: ByPlace, settings: Settings) -> dict[int, list[Candidate]]:
+def unclear(mentions: Sequence[EntityMention], candidates: ByMention, settings: Settings) -> dict[int, list[Candidate]]:
     """Return the stored entities about which the model must be asked: ``{index of the mention: [entity, ...]}``.
 
     *candidates*: the stored entities that each of *mentions* may be, by index.
@@ -208,7 +208,7 @@ def _digits(name: str) -> list[str]:
 # The question
 
 
-def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, EntityMatch]]:
+def _ask(draft: Draft, unsure: ByMention) -> Flow[dict[int, EntityMatch]]:
     """Ask the model which stored entity each unclear mention is; return its answers by the index of the mention.
 
     *unsure*: the stored entities to choose from, by the same index.
@@ -228,8 +228,8 @@ def _ask(draft: Draft, unsure: ByPlace) -> Flow[dict[int, EntityMatch]]:
             identities[new] = EntityMatch(presumed, "")
     answers = yield from ask_in_batches(RESOLVE, "entities", items, draft.prompt_fields())
     for row in chain.from_iterable(answer.resolutions for answer in answers):
-        place, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
-        if row.entity in unsure and place == row.entity:
+        index, id_ = ids.get(row.same_as if row.same_as is not None else -1, (row.entity, ""))
+        if row.entity in unsure and index == row.entity:
             identities[row.entity] = EntityMatch(id_ or None, row.name if id_ else "", row.confidence)
     return identities
 
@@ -242,7 +242,7 @@ def _show(candidate: Candidate) -> JSON:
 
 
 def resolve_all(
-    draft: Draft, candidates: ByPlace, identities: Mapping[int, EntityMatch], settings: Settings
+    draft: Draft, candidates: ByMention, identities: Mapping[int, EntityMatch], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
     """Return one entity for each mention in a text: the stored entity if the match is certain, else a new one.
 
@@ -265,18 +265,18 @@ def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[Resol
     *resolved*: the entities of *mentions*, in order. Two stored entities are not merged.
     """
     entities = list(resolved)
-    for place, mention in enumerate(mentions):
+    for index, mention in enumerate(mentions):
         speaker = next((at for at, one in enumerate(mentions) if one.name == mention.introduces), None)
-        if not mention.introduces or speaker is None or entities[speaker].id == entities[place].id:
+        if not mention.introduces or speaker is None or entities[speaker].id == entities[index].id:
             continue
-        one, named = entities[speaker], entities[place]
+        one, named = entities[speaker], entities[index]
         if one.is_new:
             aliases = tuple(dict.fromkeys((*named.aliases, *one.called)))
             entities[speaker] = replace(named, called=one.called, aliases=aliases)
         elif named.is_new:
             names = (one.name, *one.aliases)
             renamed = {"name": named.name, "renamed": True, "aliases": tuple(dict.fromkeys(names))}
-            entities[place] = replace(one, called=named.called, **renamed)  # type: ignore[arg-type]
+            entities[index] = replace(one, called=named.called, **renamed)  # type: ignore[arg-type]
             entities[speaker] = replace(one, **renamed)  # type: ignore[arg-type]
     return entities
 

@@ -202,14 +202,14 @@ def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: 
     """
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
-    stale = {place for fact in changing for place in (fact.subject, *fact.objects)}
+    stale = {index for fact in changing for index in (fact.subject, *fact.objects)}
     # One row for each entity: setting any property of a node indexes its vector again.
     rows = []
-    for place, entity in entities.items():
+    for index, entity in entities.items():
         names = (entity.name, *entity.aliases)
         row = pick(entity, "key", "id", "name", "type")
         row |= {"aliases": list(entity.aliases), "alias_keys": sorted(set(map(alias_key, names)))}
-        row |= {"stale": place in stale, "changed": int(entity.id in draft.grounds.revisions)}
+        row |= {"stale": index in stale, "changed": int(entity.id in draft.grounds.revisions)}
         row["embedding"] = vectors[entity.name] if entity.is_new else None
         row["names"] = list(map(_name_row, dict.fromkeys(names)))
         rows.append(row)
@@ -221,10 +221,10 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
 
     These are the subjects and objects of the part's facts, and the next `MOST_AT_ONCE` entities.
     """
-    ends = {place for fact in draft.facts for place in (fact.subject, *fact.objects)}
-    for place, entity in enumerate(draft.entities):
-        if place in ends or place // MOST_AT_ONCE == draft.part:
-            yield place, entity
+    ends = {index for fact in draft.facts for index in (fact.subject, *fact.objects)}
+    for index, entity in enumerate(draft.entities):
+        if index in ends or index // MOST_AT_ONCE == draft.part:
+            yield index, entity
 
 
 def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
@@ -244,7 +244,10 @@ def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
 
 
 def _name_row(name: str) -> JSON:
-    """Return the query row of an entity's *name*, with its words and their weights for the word index."""
+    """Return the row that adds an entity's *name* to the word index: ``{"name": "Ann", "n": 10, "terms": [...]}``.
+
+    `n` is the sum of the word weights, `terms` has each word with its weight.
+    """
     counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": to_terms(counts)}
 
@@ -263,7 +266,7 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
         row["kind"] = "state" if fact.kind == "former" else fact.kind
         row |= {"id": fact.stored_id, "told_end": fact.only_ends}
         row |= {"embedding": vectors[fact.sentence], "n": counts.total()}
-        ends = [entities[place].key for place in (fact.subject, *fact.objects)]
+        ends = [entities[index].key for index in (fact.subject, *fact.objects)]
         row |= {"subject": ends[0], "objects": ends[1:] or ends}
         (restated if fact.same_as else fresh).append(row)
         terms += [{"id": fact.stored_id, "term": term, "f": f} for term, f in counts.items()]
@@ -284,7 +287,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
     latest = fact.valid_at if fact.valid_at == OPEN_START else last_instant(fact.valid_at, fact.precision)
     row = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
     row |= pick(fact, "confidence", "corrects", "refuted", "support", "weak")
-    row |= {"start": episode.place(fact.start), "end": episode.place(fact.end, is_end=True)}
+    row |= {"start": episode.content_offset(fact.start), "end": episode.content_offset(fact.end, is_end=True)}
     return {**row, "fact": fact.stored_id, "latest": latest}
 
 

@@ -121,14 +121,14 @@ class Draft:
     Fields by the step that sets them:
 
     - receive: the stored `episode`; `answers`, the model's answers from an interrupted attempt; `interrupted`, the
-      number of processes killed while reading the episode; `forgotten`, how often the namespace had forgotten something
-      when the episode was saved; `previous` messages; the `pieces` to read.
+      number of processes killed while reading the episode; `forgotten`, the number of deletions in the namespace when
+      the episode was saved; `previous` messages; the `pieces` to read.
     - extract: `mentions`, the entities named; `stated`, the facts if they were read with the entities; `skipped`, the
       reason for not reading the episode; `dropped`, the entities and facts left out (`facts` adds to them).
     - resolve: `entities`; `predicates_at`, when a predicate was last learned or corrected.
     - facts and date: `facts`; `predicates`, the ones learned.
-    - dedupe: marks on `facts` that exist already; `later`, the facts to save after these; `comparisons` with existing
-      facts; `grounds`; `judged`, the verdicts by pair.
+    - dedupe: marks on `facts` that exist already; `later`, the facts left for the next parts; `comparisons` with
+      existing facts; `grounds`; `judged`, the verdicts by pair.
     - invalidate: `verdicts`; `rejudged`, verdicts that replace earlier ones; `reopened`, the ids of verdicts that wait
       for review again; `revision`, the changes of beliefs.
     - save: `retry_from`, the step to go back to; `conflicts`, how often other writers forced that; `part`, the number
@@ -257,7 +257,7 @@ def as_candidate(fact: StatedFact, draft: Draft) -> CandidateFact:
         **words,
         **times,
         subject=names[fact.subject],
-        objects=tuple(names[place] for place in fact.objects),
+        objects=tuple(names[index] for index in fact.objects),
         stated_by=draft.episode.id,
         arrived_at=draft.episode.created_at,
         kind="state" if fact.kind == "former" else fact.kind,

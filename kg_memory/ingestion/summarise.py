@@ -96,9 +96,9 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
         else:
             open_ones.append(long)
     if open_ones:
-        texts = yield from _ask([long.show(place) for place, long in enumerate(open_ones)])
-        for place, long in enumerate(open_ones):
-            text = texts.get(place)
+        texts = yield from _ask([long.show(index) for index, long in enumerate(open_ones)])
+        for index, long in enumerate(open_ones):
+            text = texts.get(index)
             summary = long.begin_with(text) if text else (_shorten(long.current), None)
             summaries[long.row["key"]] = summary
     return summaries
@@ -130,15 +130,15 @@ class _LongSummary:
         """The model's text in the stored summary; None if there is none, or if the facts have changed since."""
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
-    def show(self, place: int) -> JSON:
+    def show(self, index: int) -> JSON:
         """Return the entity and its facts as JSON for the prompt: ``{"id": 0, "summary": "Ann skis.", ...}``.
 
-        *place* is the id. The summary is the stored text of the model. Without one, it is "" if the prompt shows all
+        *index* is the id. The summary is the stored text of the model. Without one, it is "" if the prompt shows all
         facts, else the stored summary.
         """
         before = self.row["summary"] if self.row["total"] > MOST_SHOWN else ""
         shown = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}
-        return {"id": place, "summary": before if self.before is None else self.before, **shown}
+        return {"id": index, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
         """Return *text*, written by the model, with the latest facts added, and a key for reusing *text* later.

@@ -46,7 +46,7 @@ class Window:
         # A duplicate must wait until the first one is saved.
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
-    def is_full_for(self, state: Row) -> bool:
+    def must_wait(self, state: Row) -> bool:
         """Return whether the message in *state*, the input state of an ingestion, must wait for the next batch.
 
         A long message, or one whose processing was killed before, is alone in its batch.

@@ -188,7 +188,7 @@ class BudgetMeter:
             case Ask():
                 return (yield from self._ask(effect))
             case Query(params=params) if "spent" in params or "spent_since" in params:
-                return (yield from self._query(effect))
+                return (yield from self._run_query(effect))
         answer = yield effect
         return answer
 
@@ -207,7 +207,7 @@ class BudgetMeter:
             return answer
         at = yield from now()
         if at - self.account.read_at > MAX_AGE:
-            yield from self._query(Query(queries.READ_LEDGER, queries.NO_LEDGER))
+            yield from self._run_query(Query(queries.READ_LEDGER, queries.NO_LEDGER))
         try:
             return (yield from self._ask_within(replace(ask, meter=count), at))
         except BudgetSpent:
@@ -255,16 +255,16 @@ class BudgetMeter:
                 if before + more > share * limit:
                     raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
-    def _query(self, query: Query) -> Flow[list[Row]]:
-        """Run the database query *query* and return its rows.
+    def _run_query(self, query: Query) -> Flow[list[Row]]:
+        """Run the database query *query*, which also writes or reads the costs of models; return its rows.
 
-        A query with the parameter `spent` also writes the costs counted since the last write; one with `spent_since`
-        also reads the total costs.
+        With the parameter `spent` it writes the costs counted since the last such query, and if it fails, they count as
+        not written. With `spent_since` it reads the stored totals.
         """
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
         try:
-            rows: list[Row] = yield replace(query, params=self._fill(query.params, spent, at // DAY))
+            rows: list[Row] = yield replace(query, params=self._add_cost_params(query.params, spent, at // DAY))
         except BaseException:
             self.account.undo_write(at, spent)
             raise
@@ -273,7 +273,7 @@ class BudgetMeter:
             self.account.note_stored(Spending(_to_usage(ledger["today"]), _to_usage(ledger["since"])), at)
         return rows
 
-    def _fill(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
+    def _add_cost_params(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
         """Return the query parameters *params*, with the costs to write and the days to read added.
 
         *unwritten*: the model calls and tokens to write for *day* (today, as days since the epoch). Added are

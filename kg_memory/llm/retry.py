@@ -102,22 +102,22 @@ class RateLimiter:
                 if limit is not None:
                     bucket.seconds = max(bucket.seconds, MINUTE / limit)
 
-    def waits(self, tokens: float, longest: float) -> Iterator[float]:
+    def waits(self, tokens: float, max_wait: float) -> Iterator[float]:
         """Yield how many seconds to sleep before a request of about *tokens* tokens; end when it may be sent.
 
-        Raises: `QueueTimeout`, without sleeping, if the request would wait more than *longest* seconds.
+        Raises: `QueueTimeout`, without sleeping, if the request would wait more than *max_wait* seconds.
         """
-        due = self._reserve(tokens, longest)
+        due = self._reserve(tokens, max_wait)
         while (seconds := max(due, self._resume_at) - self._clock()) > NEGLIGIBLE:
             yield seconds
 
-    def _reserve(self, tokens: float, longest: float) -> float:
-        """Reserve a request; return when it may start (clock time); raise `QueueTimeout` if over *longest* s away."""
+    def _reserve(self, tokens: float, max_wait: float) -> float:
+        """Reserve a request; return when it may start (clock time); raise `QueueTimeout` if over *max_wait* s away."""
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
-            if due - now > longest:
-                raise QueueTimeout(f"its rate limit leaves no room for this request within {longest:.0f} s; raise it")
+            if due - now > max_wait:
+                raise QueueTimeout(f"its rate limit leaves no room for this request within {max_wait:.0f} s; raise it")
             self._requests.take(1, now)
             self._tokens.take(tokens, now)
             return due
@@ -194,7 +194,7 @@ class RequestFailure:
 
     @property
     def kind(self) -> str:
-        """The HTTP status as text, or ``timeout`` or ``connection`` without a response."""
+        """The kind of failure, for metrics: the HTTP status, "503"; without a response, "timeout" or "connection"."""
         return str(self.status) if self.status is not None else "timeout" if self.timeout else "connection"
 
 

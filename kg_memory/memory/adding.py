@@ -164,7 +164,7 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
     *state*: the input of the ingestion graph. With the plan ``economy``, facts are extracted later.
     """
     if engine.settings.plan == "economy" and state["kind"] != EpisodeKind.FACT:
-        result = yield from _add_later(engine, state, namespace)
+        result = yield from _add_batched(engine, state, namespace)
     else:
         result = to_result((yield from run_graph(engine.ingestion, {**state, "namespace": namespace})))
     yield from _refresh_if_due(engine, namespace)
@@ -205,7 +205,7 @@ def read_inputs(
             if window.holds(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
                 received = yield from receive_input(engine, state, namespace)
-            if window.is_full_for(received):
+            if window.must_wait(received):
                 yield from _read_window(engine, window.take(), namespace, tally)
             window.put(received)
             if received["interrupted"]:  # its reading ended a process before: read it alone
@@ -230,10 +230,11 @@ def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[N
                 yield from accept({**state, "namespace": namespace}, engine.settings)
 
 
-def _add_later(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save an episode (a message or text) with the plan ``economy``; read its conversation if enough messages wait.
+def _add_batched(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
+    """Add an episode (a message or text) with the plan ``economy``, and return its result.
 
-    *state*: the episode as the input dict of the ingestion graph. Returns its result.
+    It is saved without extracting facts; once enough messages of its conversation wait, the facts of all are extracted.
+    *state*: the episode as the input dict of the ingestion graph.
     """
     whole = {**state, "namespace": namespace}
     saved, due = yield from load_plugin("plans", "economy").wait(whole, engine.settings)

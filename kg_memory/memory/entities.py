@@ -20,7 +20,7 @@ from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.listing import NAME_HINT, During, Time, belief_params, read_times, to_facts
 from kg_memory.models.graph import SOURCES, Entity, Fact, IdentityDecision
 from kg_memory.models.results import EntityCard, Neighbour, Neighbourhood
-from kg_memory.retrieval.clocks import Window, add_standing, point_of
+from kg_memory.retrieval.clocks import Window, add_warnings, point_of
 from kg_memory.runtime.effects import fetch, in_step, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.policy import ConflictPolicy
@@ -283,8 +283,8 @@ def read_neighbourhood(
             **beliefs,
         )  # fmt: skip
         new: dict[str, Fact] = {}
-        standing = yield from add_standing(stated, point_of(window, beliefs["believed_at"]))
-        for row in standing:  # the latest period of each fact comes first: keep that one
+        marked = yield from add_warnings(stated, point_of(window, beliefs["believed_at"]))
+        for row in marked:  # the latest period of each fact comes first: keep that one
             new.setdefault(row["fact"]["id"], rows.to_fact(row))
         facts |= new
         ends = yield from fetch(queries.ENTITIES_OF_FACTS, ids=list(new))

@@ -202,9 +202,10 @@ class Facts(Group):
     def _get(
         self, fact: str, *, namespace: str = DEFAULT_NAMESPACE, believed_at: Time | None = None
     ) -> Flow[Fact | None]:
-        """Return the fact with the id *fact* in its latest period, even if it waits for review, or None.
+        """Return the stored fact with the id *fact*, also if it has ended or waits for review; None if there is none.
 
-        *believed_at* returns the fact as it was believed at that time.
+        A fact that was true several times is returned with its latest period. *believed_at*: return the fact as the
+        memory believed it at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         seen = yield from belief_params(EVER, believed, unreviewed=True)

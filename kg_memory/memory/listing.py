@@ -19,7 +19,7 @@ from kg_memory.maintenance.review.reviews import missing_fact, validate_fact_id
 from kg_memory.models.filters import Filter, parse_filter
 from kg_memory.models.graph import SOURCES, Consequence, Fact, Kind, Premise
 from kg_memory.models.results import Paged
-from kg_memory.retrieval.clocks import Window, add_standing, parse_moment, parse_window, point_of, read_resting
+from kg_memory.retrieval.clocks import Window, add_warnings, parse_moment, parse_window, point_of, read_resting
 from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EVER, OPEN_END, OPEN_START
@@ -93,8 +93,8 @@ def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> 
     Doubtful: a fact that it depends on has ended. Absent: it has ended without a successor. Both at the end of
     *window*, as the memory knew at *believed_at* (microseconds since the epoch).
     """
-    standing = yield from add_standing(stored, point_of(window, believed_at))
-    return [rows.to_fact(row) for row in standing]
+    marked = yield from add_warnings(stored, point_of(window, believed_at))
+    return [rows.to_fact(row) for row in marked]
 
 
 def is_reviewed(row: Row) -> bool:
@@ -182,10 +182,10 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
     before = yield from read_resting([root], limit)
     stated = yield from fetch(FACTS_BY_ID, ids=list(before), sources=SOURCES, **seen)
     chosen = {row["fact"]["id"]: row for row in sorted(stated, key=lambda row: _nearness(row, point.as_of))}
-    standing = {row["fact"]["id"]: row for row in (yield from add_standing(list(chosen.values()), point))}
+    marked = {row["fact"]["id"]: row for row in (yield from add_warnings(list(chosen.values()), point))}
     sentences = {row["id"]: row["sentence"] for row in (yield from fetch(premises.STORED, ids=list(before)))}
-    paths = {id_: _find_path(id_, before, sentences) for id_ in standing}
-    found = [Consequence(fact=rows.to_fact(row), path=paths[id_]) for id_, row in standing.items()]
+    paths = {id_: _find_path(id_, before, sentences) for id_ in marked}
+    found = [Consequence(fact=rows.to_fact(row), path=paths[id_]) for id_, row in marked.items()]
     return sorted(found, key=lambda one: (len(one.path), one.fact.sentence, one.fact.id))
 
 

@@ -94,7 +94,7 @@ class GraphMemory(Group, Closing):
             rules=opening.rules(),
             side_by_side=settings.parallel,
         )
-        engine = Engine(driver, opening.plan(opening.thresholds(settings, vectors), chosen))
+        engine = Engine(driver, opening.adapt_to_model(opening.thresholds(settings, vectors), chosen))
         super().__init__(engine)
         self.facts = Facts(engine)
         self.entities = Entities(engine)

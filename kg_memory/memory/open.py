@@ -270,8 +270,8 @@ def open_driver(
     return Driver(model, embedder, store, scorer, meter=meter, clock=clock, side_by_side=side_by_side)
 
 
-def plan(settings: Settings, model: Model) -> Settings:
-    """Return *settings* with the name of *model*; the offline model also gets the reading plan ``thorough``."""
+def adapt_to_model(settings: Settings, model: Model) -> Settings:
+    """Return *settings* with `model` set to the name of *model*, and for the offline model `plan` to ``thorough``."""
     settings = settings.with_(model=model.name)
     return settings.with_(plan="thorough") if model.by_rules else settings
 

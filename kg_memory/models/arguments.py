@@ -33,15 +33,15 @@ class Arguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, given: Any) -> Any:
-        return dict(cls._read_each(given)) if isinstance(given, dict) else given
+    def _correct(cls, arguments: Any) -> Any:
+        return dict(cls._correct_each(arguments)) if isinstance(arguments, dict) else arguments
 
     @classmethod
-    def _read_each(cls, given: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield ``(name, corrected value)`` for the arguments in *given*, except optional ones that are left out."""
-        for name, value in given.items():
+    def _correct_each(cls, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield ``(name, value of the right type)`` for each of the JSON *arguments*, except missing optional ones."""
+        for name, value in arguments.items():
             field = cls.model_fields.get(name)
-            read = value if field is None else _read_value(field.annotation, value)
+            read = value if field is None else _correct_value(field.annotation, value)
             if field is not None and not field.is_required() and not (value and name in cls.texts):
                 read = [item for item in read if not is_left_out(item)] if isinstance(read, list) else read
                 if is_left_out(read) or (value and read == []):
@@ -49,7 +49,7 @@ class Arguments(BaseModel):
             yield name, read
 
 
-def _read_value(annotation: Any, value: Any) -> Any:
+def _correct_value(annotation: Any, value: Any) -> Any:
     """Convert the text *value* if *annotation* is a list or object type: ``"[1]" -> [1]``, ``"a" -> ["a"]``.
 
     Any other value is returned unchanged, and so is text where *annotation* allows text.

@@ -86,11 +86,12 @@ UNLIKELY, NO = 0.2, 0.1
 """Probabilities below which an answer is unlikely, or absent: of 1000 answerable questions, 32 and 6 are below."""
 
 
-def read_usual(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return ``{"distance": 0.4, "speakers": ["Ann"]}``: the average distance of stored messages, and their speakers.
+def read_baseline(model: str, count: int, *, all_read: bool) -> Flow[Row]:
+    """Return how far apart two stored messages usually are, and who speaks: ``{"distance": 0.4, "speakers": ["Ann"]}``.
 
-    Both come from a sample. The distance is the cosine distance of embeddings, or None for fewer than two messages.
-    *count* is the number of messages. The result is cached if *all_read*: all have an embedding.
+    Hits are compared with this baseline. Both values come from a sample. The distance is the average cosine distance of
+    embeddings, or None for fewer than two messages. *count* is the number of messages. The result is cached if
+    *all_read*: all have an embedding.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
@@ -102,12 +103,12 @@ def weigh_evidence(
     hits: Mapping[Kind, Hits],
     tellers: Mapping[str, Collection[str | None]] | None = None,
     near: Mapping[str, float] | None = None,
-    usual: Row | None = None,
+    baseline: Row | None = None,
 ) -> Evidence:
     """Return the features that say whether the search results *hits* contain an answer to the question *asked*.
 
     *tellers* maps fact ids to the speakers who stated the fact, *near* message ids to their cosine similarity to the
-    question. *usual* is the result of `read_usual`.
+    question. *baseline* is the result of `read_baseline`.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -120,18 +121,18 @@ def weigh_evidence(
     )
     if agreed := [max(shares[kind].values()) for kind in EVIDENCE if hits[kind].meaning]:
         values["agreed"] = fmean(agreed)
-    usual = usual or {"distance": None, "speakers": []}
-    distance = usual["distance"]
+    baseline = baseline or {"distance": None, "speakers": []}
+    distance = baseline["distance"]
     lines = sort_scores((near or {}).items())
     facts = hits["facts"].meaning
     if distance is not None and (lines or facts):
         values["nearest"] = max(nearness(scores, distance) for scores in (lines, facts) if scores)
         count = asked.counts["episodes" if lines else "facts"]  # facts count only if episodes are not searched
         values["lines"] = nearness(lines or facts, distance, count)
-    return Evidence(**values, told=_lead(shares["facts"], tellers or {}, usual["speakers"], asked))
+    return Evidence(**values, told=_subject_lead(shares["facts"], tellers or {}, baseline["speakers"], asked))
 
 
-def _lead(
+def _subject_lead(
     shares: Mapping[str, float],
     tellers: Mapping[str, Collection[str | None]],
     speakers: Iterable[str | None],

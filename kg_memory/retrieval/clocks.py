@@ -25,7 +25,7 @@ from kg_memory.retrieval.question import QuestionTime, SearchQuery, asker_keys, 
 from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.doubt import BelievedPeriod, Doubt, Doubts, Grounded, Point, Telling, find_doubts
+from kg_memory.temporal.doubt import BelievedPeriod, Doubt, Doubts, Grounded, Point, TimedStatement, find_doubts
 from kg_memory.temporal.interval import EPOCH, OPEN_END, OPEN_START, WIDTH, Interval, instant, micros
 from kg_memory.text.dated import day_in_figures
 from kg_memory.text.dates import EventTime, find_times, parse_when
@@ -225,8 +225,8 @@ def point_of(window: Window | None, believed_at: int) -> Point:
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
 
 
-def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Return *rows* of facts with `doubt` added to doubtful facts, and `absent` to facts that ended, at *point*.
+def add_warnings(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
+    """Return *rows* of facts with warnings: `doubt` for doubtful facts, and `absent` for facts that ended, at *point*.
 
     A fact is doubtful if a fact from which it was derived has ended or was refuted. Replaced facts do not get `absent`.
     """
@@ -239,7 +239,7 @@ def add_standing(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
     absent = yield from _find_absent(rows, point)
     if not doubts and not absent:
         return list(rows)
-    return [_with_standing(row, doubts, sentences, absent, point) for row in rows]
+    return [_with_warning(row, doubts, sentences, absent, point) for row in rows]
 
 
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
@@ -297,28 +297,28 @@ def _to_grounded(row: Row) -> Grounded:
         fact["id"],
         fact["kind"] or "state",
         tuple(BelievedPeriod(**belief) for belief in row["beliefs"]),
-        _to_tellings(row["tellings"], stated),
-        _to_tellings(ending),
-        _to_tellings(refuting),
+        _to_statements(row["tellings"], stated),
+        _to_statements(ending),
+        _to_statements(refuting),
         premises,
     )
 
 
-def _to_tellings(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[Telling, ...]:
-    """Convert *rows*, statements of a fact by messages, to `Telling` values; skip rows without a message.
+def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[TimedStatement, ...]:
+    """Convert *rows*, statements of a fact by messages, to `TimedStatement` values; skip rows without a message.
 
-    *stated*: pairs ``(message id, fact id)``; the message gives that fact as a reason (`Telling.reasons`).
+    *stated*: pairs ``(message id, fact id)``; the message gives that fact as a reason (`TimedStatement.reasons`).
     """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
     for episode, premise in stated:
         reasons[episode].add(premise)
     saved = (row for row in rows if row["saved_at"] is not None)
-    return tuple(Telling(*values({**row, "reasons": frozenset(reasons[row.get("id", "")])})) for row in saved)
+    return tuple(TimedStatement(*values({**row, "reasons": frozenset(reasons[row.get("id", "")])})) for row in saved)
 
 
-def _with_standing(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact in one of its periods, with `absent` or `doubt` added if the fact ended or is doubtful.
+def _with_warning(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
+    """Return *row*, a fact in one of its periods, with `absent` added if it ended, or `doubt` if it is doubtful.
 
     *absent*: pairs ``(fact id, end)`` of facts that ended and were not replaced. *doubts*: the reasons for doubt by
     fact id; a fact that has ended by *point* gets none. *sentences*: texts of facts by id.
@@ -342,9 +342,9 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
         return []
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
     rows = yield from fetch(queries.ENDED_FACTS, ids=list(episodes[:BEST]), limit=MOST_ENDED, sources=SOURCES, **params)
-    standing = yield from add_standing(rows, point)
+    marked = yield from add_warnings(rows, point)
     asked = set(terms(question))
-    absent = (to_fact(row) for row in standing if row.get("absent"))
+    absent = (to_fact(row) for row in marked if row.get("absent"))
     return [fact for fact in absent if asked & _find_words(fact)][:MOST_ABSENT]
 
 

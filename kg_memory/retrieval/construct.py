@@ -19,7 +19,7 @@ from kg_memory.models.graph import KINDS, SOURCES, Asked, Episode, Fact, Kind, V
 from kg_memory.models.results import Context, SearchResults
 from kg_memory.plugins import load_plugin
 from kg_memory.retrieval.answerable import judge_answerable
-from kg_memory.retrieval.clocks import add_standing, point_of, read_absent
+from kg_memory.retrieval.clocks import add_warnings, point_of, read_absent
 from kg_memory.retrieval.context.lines import result_text
 from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.question import SPARE, Found, Ranked, SearchQuery
@@ -79,7 +79,7 @@ def _make_results(question: SearchQuery, found: Found, winners: Winners, setting
 
 
 def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
-    """Return *results* with *absent*, facts that ended without a replacement, inserted after the third fact."""
+    """Return *results* with the facts *absent* inserted after the third fact: they ended and were not replaced."""
     facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
     return results.model_copy(update={"facts": facts}) if absent else results
 
@@ -197,7 +197,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
         }
     stored: Sequence[Row] = yield from fetch(reader.query, ids=list(ids), **extra)
     if kind == "facts":
-        stored = yield from add_standing(stored, point_of((instants.since, instants.until), instants.believed_at))
+        stored = yield from add_warnings(stored, point_of((instants.since, instants.until), instants.believed_at))
     by_id: RowsById = {}
     for row in reversed(stored):
         if kind not in HAVE_SAVE_TIME or (row[reader.name]["created_at"] or 0) <= instants.believed_at:

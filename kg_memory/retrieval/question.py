@@ -133,9 +133,10 @@ def lines_within(max_tokens: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: when facts are true, and when the memory believed them.
+    """The time that a question is about ("in May"): when facts must be true, and when the memory believed them.
 
-    `instants`: the time for database queries. `time`: the time for users. `past`: whether it is over.
+    `instants` and `time` are this time twice: as parameters of database queries, and as shown to users. `past`: whether
+    it is over.
     """
 
     instants: Instants

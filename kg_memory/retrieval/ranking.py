@@ -206,14 +206,14 @@ class Needs:
         """
         return cls(features, features, features, features, max_hops=max_hops, depth=depth)
 
-    def of(self, kind: Kind) -> Sequence[Feature]:
+    def for_kind(self, kind: Kind) -> Sequence[Feature]:
         """Return the features needed for results of *kind*, such as "facts": ``("hops",)``, or ``()``."""
         return getattr(self, kind) or ()
 
     @property
-    def all(self) -> frozenset[Feature]:
+    def all_features(self) -> frozenset[Feature]:
         """All features that are needed for at least one kind of result: ``frozenset({"hops"})``."""
-        return frozenset(feature for kind in KINDS for feature in self.of(kind))
+        return frozenset(feature for kind in KINDS for feature in self.for_kind(kind))
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -261,15 +261,15 @@ Activity = dict[str, float]
 
 @runtime_checkable
 class Walk(Protocol):
-    """Protocol of ways to search along the facts of the graph, starting at the entities of a question.
+    """Protocol of graph traversals, such as breadth-first search: from a question's entities along facts to others.
 
-    An object may also have ``find_starts(hits)``, a flow (generator of database reads) that returns more entities to
-    start from: ``{entity id: weight}``. *hits* has other search results by kind.
+    A recipe has one as its `traversal`. An object may also have ``find_starts(hits)``, a flow (generator of database
+    reads) that returns more entities to start from: ``{entity id: weight}``. *hits* has other search results by kind.
     """
 
     @property
     def method(self) -> str:
-        """The name of this way to search in recipes, such as "bfs"."""
+        """The name of this traversal in recipes, such as "bfs"."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
         """Follow facts from the entities *start*; return the facts, and the weights of entities reached, both by id.

@@ -53,7 +53,7 @@ UNSURE = 0.5
 LASTING = 0.4
 """The factor on nearness of a fact that was true before, on and after the day that the question names."""
 SPREAD = 3
-"""The factor by which `hold` limits a lower rank: the first, second and third stay among the first 3, 6 and 9."""
+"""The factor by which `limit_rank_drop` limits ranks: the first, second and third stay among the first 3, 6 and 9."""
 
 
 class ByRecency(Part):
@@ -87,7 +87,7 @@ class ByTime(Part):
 
     The new score is ``(1 - w) * score + w * nearness``, with `facts` or `episodes` as w. Nearness is 1 at the named
     time, and falls to 0 within a day of "on 4 May" or a month of "in May". If the question names a day, facts dated on
-    that day come first. No result falls to more than three times its rank (see `hold`).
+    that day come first. No result falls to more than three times its rank (see `limit_rank_drop`).
     """
 
     by: Literal["time"] = "time"
@@ -102,7 +102,7 @@ class ByTime(Part):
         weight = self.episodes
         if any(feature.periods for feature in features.values()):
             weight = (1 + self.facts) / 2 if _is_a_day(question.instants) else self.facts
-        return hold(blend(ranking, shares, weight), ranking)
+        return limit_rank_drop(blend(ranking, shares, weight), ranking)
 
 
 def _is_a_day(instants: Instants) -> bool:
@@ -123,8 +123,8 @@ def _nearness(feature: Features, instants: Instants) -> float:
     )
 
 
-def hold(ranking: Ranking, before: Ranking) -> list[Scored]:
-    """Return *ranking* reordered, so that no result falls to more than three times its rank in *before*.
+def limit_rank_drop(ranking: Ranking, before: Ranking) -> list[Scored]:
+    """Return *ranking*, a reranked list, reordered so that no result falls to over three times its rank in *before*.
 
     The first in *before* stays among the first 3, the second among the first 6. Scores are raised where needed, so that
     they still descend.

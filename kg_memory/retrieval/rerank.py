@@ -95,7 +95,7 @@ def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Setti
     elif not any(isinstance(reranker, ByTime) for reranker in rerankers):
         rerankers = (*rerankers, ByTime())
     if not view.start:  # hops need a start
-        rerankers = tuple(reranker for reranker in rerankers if "hops" not in reranker.features.all)
+        rerankers = tuple(reranker for reranker in rerankers if "hops" not in reranker.features.all_features)
     rate = settings.temporal_decay_rate
     if rate and not any(isinstance(reranker, ByRecency) for reranker in rerankers):
         return (ByRecency(rate=rate), *rerankers)
@@ -205,9 +205,9 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
         old = table.get(kind, new)  # an id that is deleted from one query to the next is dropped
         table[kind] = {id_: {**old[id_], **row} for id_, row in new.items() if id_ in old}
     needs = [reranker.features for reranker in rerankers]
-    hops = max((each.max_hops for each in needs if "hops" in each.all), default=0)
+    hops = max((each.max_hops for each in needs if "hops" in each.all_features), default=0)
     further = [_add_hops(table, view.start, hops, view.instants)] if hops and view.start and any(table.values()) else []
-    if any("mentions" in each.all for each in needs):
+    if any("mentions" in each.all_features for each in needs):
         further.append(_add_mentions(table, key))
     yield from in_step(further)
     return table
@@ -220,7 +220,7 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
     a feature that a kind does not have.
     """
     for reranker, kind in product(rerankers, KINDS):
-        for feature in reranker.features.of(kind):
+        for feature in reranker.features.for_kind(kind):
             queries = [query for of, query, features in QUERIES if of == kind and feature in features]
             if not queries and feature not in OF_THE_BEST:
                 raise InputError(f"reranker {reranker.by!r} needs {feature!r}, which {kind} do not have")
@@ -228,10 +228,10 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
                 yield from ((kind, query) for query in queries)
 
 
-def _entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield ``(features, entity ids)`` for each search result of *kinds* that is linked to entities.
+def _rows_with_entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Yield ``(row, entity ids)`` for each row of *table* of one of *kinds* that has the column `entities`.
 
-    *table*: the features, such as age, by kind and id. The yielded dicts belong to *table*: changes to them stay.
+    A row has the features of one search result, such as age, by name. It belongs to *table*: changes to it stay.
     """
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
@@ -242,9 +242,9 @@ def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Insta
 
     *start*: ids of entities. `hops` is None if there is no path of at most *max_hops* facts.
     """
-    targets = {id_ for _, entities in _entities(table, KINDS) for id_ in entities}
+    targets = {id_ for _, entities in _rows_with_entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
-    for row, entities in _entities(table, KINDS):
+    for row, entities in _rows_with_entities(table, KINDS):
         row["hops"] = min((hops[id_] for id_ in entities if id_ in hops), default=None)
 
 
@@ -277,14 +277,14 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
     *key*: count only messages of the conversation with this key; None counts all. Facts are left unchanged.
     """
     kinds = [kind for kind in table if kind != "facts"]
-    ids = sorted({id_ for _, entities in _entities(table, kinds) for id_ in entities})
+    ids = sorted({id_ for _, entities in _rows_with_entities(table, kinds) for id_ in entities})
     answers: list[Row] = []
     if ids:
         answers += yield from (fetch(cypher.MENTIONED_IN, thread_key=key) if key else fetch(cypher.MENTIONED, ids=ids))
     counts: dict[str, int] = {}
     for answer in answers:
         counts |= zip(answer["entities"].split(), map(int, answer["mentions"].split()), strict=True)
-    for row, entities in _entities(table, kinds):
+    for row, entities in _rows_with_entities(table, kinds):
         row["mentions"] = sum(counts.get(id_, 0) for id_ in entities)
 
 
@@ -292,16 +292,16 @@ def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, 
     """Add the costly features `similarity` and `answer` of the best results to *table*, if *reranker* needs them."""
     needs = reranker.features
     best = {kind: ids_of(ranking[: needs.depth]) for kind, ranking in rankings.items() if ranking}
-    if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.of(kind)}:
+    if alike := {kind: ids for kind, ids in best.items() if "similarity" in needs.for_kind(kind)}:
         answers = yield from in_step(fetch(SIMILARITIES[kind], ids=ids) for kind, ids in alike.items())
         for kind, rows in zip(alike, answers, strict=True):
-            _add_column(table, kind, "similarity", _similarities(rows))
-    if answering := {kind: ids for kind, ids in best.items() if "answer" in needs.of(kind)}:
+            _set_feature(table, kind, "similarity", _similarities(rows))
+    if answering := {kind: ids for kind, ids in best.items() if "answer" in needs.for_kind(kind)}:
         yield from _add_answers(table, answering, view)
 
 
-def _add_column(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
-    """Set the feature *name* of search results of one *kind* in *table* to *values*: ``{id: value}``."""
+def _set_feature(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
+    """Add one feature to search results in *table*: ``table[kind][id][name] = value`` for each ``{id: value}``."""
     rows = table.setdefault(kind, {})
     for id_, value in values.items():
         rows.setdefault(id_, {})[name] = value
@@ -332,7 +332,7 @@ def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: Questio
     scores = yield from score(replace_unstorable(view.text)[:LONGEST], list(texts.values()))
     by_id = dict(zip(texts, scores, strict=True))
     for kind, ids in best.items():
-        _add_column(table, kind, "answer", {id_: by_id.get(id_) for id_ in ids})
+        _set_feature(table, kind, "answer", {id_: by_id.get(id_) for id_ in ids})
 
 
 def _text(row: Row, *, only_name: bool) -> str:

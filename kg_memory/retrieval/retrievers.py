@@ -41,8 +41,8 @@ class Scope:
     """What to search for one kind of result, such as facts: the filter, the time, and the number of results.
 
     `count`: the number of nodes to search. `limit`: the most results. `instants`: when facts must be true. `names`:
-    entity ids by the normalised names in the filter `where`. `few`: Cypher that finds the nodes which match the filter,
-    if they are few (see `narrow_scope`).
+    entity ids by the normalised names in the filter `where`. `matching_step`: Cypher that begins a query with the nodes
+    that match the filter, if these are few (see `narrow_scope`).
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ class Scope:
     instants: Instants
     where: Filter | None = None
     names: Names = field(default_factory=dict)
-    few: Step | None = None
+    matching_step: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
         """Return Cypher that keeps only rows which match the filter. *carried*: columns to pass on."""
@@ -59,41 +59,42 @@ class Scope:
             return EVERYTHING
         return filter_step(self.where, self.kind, self.names, carried)
 
-    def sift_step(self, *carried: str) -> Step:
-        """Return Cypher that keeps only rows which match the filter and, for facts, which count as true.
+    def post_filter_step(self, *carried: str) -> Step:
+        """Return Cypher to filter results after a search: it keeps rows that match the filter, and facts that are true.
 
-        *carried*: columns to pass on. With `few`, the filter is left out, as the query starts from matching nodes.
+        *carried*: columns to pass on. With `matching_step`, the query starts from matching nodes, and true facts are
+        the only condition.
         """
-        passing = EVERYTHING if self.few else self.filter_step(*carried)
+        passing = EVERYTHING if self.matching_step else self.filter_step(*carried)
         believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
         return Step(passing.cypher + believed, passing.params)
 
     @property
-    def is_sifted(self) -> bool:
+    def is_post_filtered(self) -> bool:
         """Whether a filter drops results after the search, so that it must examine more than `limit` nodes."""
-        return self.kind == "facts" or (self.where is not None and self.few is None)
+        return self.kind == "facts" or (self.where is not None and self.matching_step is None)
 
     @property
     def examined(self) -> int:
         """The number of nodes to examine first: `limit`, or twice as many if a filter drops some afterwards."""
-        return self.limit * 2 if self.is_sifted else self.limit
+        return self.limit * 2 if self.is_post_filtered else self.limit
 
     def best(
-        self, query: str, most: int, examined: int | None = None, least: int = 0, bound: str = "examined", **params: Any
+        self, query: str, max_examined: int, first: int = 0, min_texts: int = 0, param: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
         """Run the search *query*, and return its results as ``(id, score)``, best first.
 
-        If fewer than `limit` results pass the filter, it runs again and examines `DEEPER` times as many nodes, up to
-        *most*. *examined*: the number for the first run (None: `self.examined`), in the query parameter named *bound*.
-        *least*: if set, the minimum of the parameter ``looked``, the number of texts to score.
+        The query parameter named *param* is the number of nodes to examine: *first*, or `self.examined` if that is 0.
+        If fewer than `limit` results pass the filter, the search is repeated with `DEEPER` times as many, up to
+        *max_examined*. *min_texts*: if set, the minimum of the parameter ``looked``, the number of texts to score.
         """
-        examined = examined or self.examined
+        examined = first or self.examined
         while True:
-            chosen = {"looked": max(least, examined)} if least else {}
+            chosen = {"looked": max(min_texts, examined)} if min_texts else {}
             rows = yield from fetch(
-                query, limit=self.limit, **{bound: examined}, **chosen, **params, **self.instants.params
+                query, limit=self.limit, **{param: examined}, **chosen, **params, **self.instants.params
             )
-            if len(rows) >= self.limit or examined >= most or not self.is_sifted:
+            if len(rows) >= self.limit or examined >= max_examined or not self.is_post_filtered:
                 return scores_of(rows)
             examined *= DEEPER
 
@@ -125,7 +126,8 @@ def scores_of(rows: Sequence[Row]) -> list[Scored]:
 def narrow_scope(scope: Scope) -> Flow[Scope]:
     """Return *scope* limited to the nodes that match its filter, if these are at most `FEW`; else unchanged.
 
-    `few` of the new scope is Cypher that finds these nodes. Without an index for the filter, *scope* is unchanged.
+    `matching_step` of the new scope is Cypher that finds these nodes. *scope* is also unchanged if its filter has only
+    ``$or`` and ``$not``.
     """
     if scope.where is None or not scope.count:
         return scope
@@ -136,7 +138,7 @@ def narrow_scope(scope: Scope) -> Flow[Scope]:
     passing = rows[0]["n"] if rows else 0  # no rows if the namespace was deleted in the meantime
     if passing > FEW:
         return scope
-    return replace(scope, count=passing, few=first)  # faster than to filter results afterwards
+    return replace(scope, count=passing, matching_step=first)  # faster than to filter results afterwards
 
 
 def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]]) -> Flow[dict[Kind, list[Scored]]]:
@@ -187,25 +189,25 @@ def search_words(
     if not terms or not scope.count:
         return []
     params: Params = {"base": K1 * (1 - B), "length": K1 * B / (average or 1.0)}
-    sifting = scope.sift_step("d", "score")
-    if scope.few is not None:
+    post_filter = scope.post_filter_step("d", "score")
+    if scope.matching_step is not None:
         weights = {term["term"]: term["idf"] for term in terms}
-        query = cypher.bm25_among(scope.kind, scope.few.cypher, sifting.cypher)
-        hits = yield from scope.best(query, scope.count, weights=weights, **params, **scope.few.params)
+        query = cypher.bm25_among(scope.kind, scope.matching_step.cypher, post_filter.cypher)
+        hits = yield from scope.best(query, scope.count, weights=weights, **params, **scope.matching_step.params)
         return hits
-    params |= {"terms": terms[:MOST_WEIGHED], **sifting.params}
-    times = max(1.0, documents / MANY)
-    texts = round(max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED)) * times**0.5)
-    count, postings = measure_leading(frequencies, times)
-    rare, pairs = pick_rare(frequencies, texts, times)
+    params |= {"terms": terms[:MOST_WEIGHED], **post_filter.params}
+    factor = max(1.0, documents / MANY)
+    texts = round(max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED)) * factor**0.5)
+    count, postings = measure_leading(frequencies, factor)
+    rare, pairs = pick_rare(frequencies, texts, factor)
     if rare:
-        query = cypher.bm25(scope.kind, cypher.find_by_rare_words(scope.kind), sifting.cypher)
+        query = cypher.bm25(scope.kind, cypher.find_by_rare_words(scope.kind), post_filter.cypher)
         are_all = len(rare) == count
         hits = yield from scope.best(query, postings if are_all else 0, rare=rare, pairs=pairs, **params)
         if are_all or len(hits) >= scope.limit:
             return hits
-    query = cypher.bm25(scope.kind, cypher.find_by_most_words(scope.kind, tied=count == 1), sifting.cypher)
-    hits = yield from scope.best(query, postings, least=texts, leading=terms[:count], **params)
+    query = cypher.bm25(scope.kind, cypher.find_by_most_words(scope.kind, tied=count == 1), post_filter.cypher)
+    hits = yield from scope.best(query, postings, min_texts=texts, leading=terms[:count], **params)
     return hits
 
 
@@ -217,28 +219,28 @@ def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
     return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
 
-def measure_leading(frequencies: Mapping[str, int], times: float = 1.0) -> tuple[int, int]:
+def measure_leading(frequencies: Mapping[str, int], factor: float = 1.0) -> tuple[int, int]:
     """Return how many of the rarest words to look up, and how many index entries they have: ``(3, 4200)``.
 
-    *frequencies* maps words to their numbers of index entries. The total is at most ``MOST_POSTINGS * times``, unless
-    the rarest word alone has more.
+    *frequencies* maps words to their numbers of index entries. The total is at most ``MOST_POSTINGS * factor``, unless
+    the rarest word alone has more. *factor* is 1, or more for a large graph.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
-        if count and postings + often > MOST_POSTINGS * times:
+        if count and postings + often > MOST_POSTINGS * factor:
             break
         count, postings = count + 1, postings + often
     return count, postings
 
 
-def pick_rare(frequencies: Mapping[str, int], texts: int, times: float = 1.0) -> tuple[list[str], list[list[str]]]:
+def pick_rare(frequencies: Mapping[str, int], texts: int, factor: float = 1.0) -> tuple[list[str], list[list[str]]]:
     """Return rare words of a question, and pairs of its less rare words: ``(["oslo"], [["sister", "violin"]])``.
 
     Only texts with a rare word, or both words of a pair, are worth scoring. The rare words occur in at most *texts*
     nodes together. Both lists are empty if looking them up would not save time. *frequencies* maps words to numbers of
-    nodes. *times* is 1, or more for a large graph.
+    nodes. *factor* is 1, or more for a large graph.
     """
-    count, postings = measure_leading(frequencies, times)
+    count, postings = measure_leading(frequencies, factor)
     terms = _rarest_first(frequencies)[:count]
     totals = list(accumulate(often for often, _ in terms))
     place = sum(total <= texts for total in totals)
@@ -286,20 +288,20 @@ def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
     """Return ``(id, score)`` of the nodes in *scope* whose embeddings are nearest to *vector*; ``[]`` if it is None."""
     if vector is None or not scope.count:
         return []
-    params: Params = {"vector": vector, "bound": "compared"}
+    params: Params = {"vector": vector, "param": "compared"}
     is_lines = scope.kind == "episodes"
     if is_lines:
         params |= {"share": NEIGHBOUR_SHARE, "gap": SESSION_GAP}
-    sifting = scope.sift_step(*cypher.CARRIED)
-    if scope.few is None and scope.count > (LINES_COMPARED if is_lines else COMPARED):
-        query = cypher.vector_search(scope.kind, sifting.cypher)
+    post_filter = scope.post_filter_step(*cypher.CARRIED)
+    if scope.matching_step is None and scope.count > (LINES_COMPARED if is_lines else COMPARED):
+        query = cypher.vector_search(scope.kind, post_filter.cypher)
         examined = max(scope.examined, LINES_EXAMINED if is_lines else 0)
-        hits = yield from scope.best(query, MOST_NEIGHBOURS, examined, **params, **sifting.params)
-        if len(hits) >= scope.limit or not scope.is_sifted:
+        hits = yield from scope.best(query, MOST_NEIGHBOURS, examined, **params, **post_filter.params)
+        if len(hits) >= scope.limit or not scope.is_post_filtered:
             return hits
-    first = scope.few or EVERYTHING
-    query = cypher.exact_vector_search(scope.kind, sifting.cypher, first.cypher)
-    hits = yield from scope.best(query, scope.count, scope.count, **params, **first.params, **sifting.params)
+    first = scope.matching_step or EVERYTHING
+    query = cypher.exact_vector_search(scope.kind, post_filter.cypher, first.cypher)
+    hits = yield from scope.best(query, scope.count, scope.count, **params, **first.params, **post_filter.params)
     return hits
 
 
@@ -358,7 +360,7 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
     if count < LEAST:
         return vector
     model = yield from embedding_model()
-    contrast = yield from make_once((model, growth(count)), features.EPISODE_VECTORS, learn, sample=SAMPLE)
+    contrast = yield from make_once((model, growth(count)), features.EPISODE_VECTORS, fit_contrast, sample=SAMPLE)
     if contrast is None:
         return vector
     [usual] = yield from embed([USUAL], role="query")
@@ -370,10 +372,11 @@ def growth(count: int) -> int:
     return int(math.log(max(count, 1), GROWTH))
 
 
-def learn(rows: Sequence[Row]) -> Contrast | None:
-    """Compute a `Contrast`, a transformation of question embeddings, from the embeddings of messages.
+def fit_contrast(rows: Sequence[Row]) -> Contrast | None:
+    """Return a `Contrast`: what the embeddings in *rows* have in common, which counts less in question embeddings.
 
-    *rows* have an embedding in ``vector``. Returns None for fewer than `LEAST` rows, or if all embeddings are equal.
+    *rows*: a sample of messages, with their embeddings in ``vector``. Returns None for fewer than `LEAST` rows, or if
+    all embeddings are equal.
     """
     import numpy as np  # noqa: PLC0415
 

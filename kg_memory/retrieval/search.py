@@ -25,7 +25,7 @@ from kg_memory.retrieval.answerable import (
     QuestionStatistics,
     explain_doubt,
     probability,
-    read_usual,
+    read_baseline,
     weigh_evidence,
 )
 from kg_memory.retrieval.clocks import find_time
@@ -111,9 +111,9 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
         return nothing  # the namespace is empty
     recipe = question.recipe
     scopes = yield from _measure_scopes(lookup, question, time)
-    hits, usual = yield from _search(lookup, recipe, scopes)
+    hits, baseline = yield from _search(lookup, recipe, scopes)
     asked, named = lookup.asked, lookup.origins.named
-    needs = {"statements": bool(asked.subjects), "signs": lookup.any_unread or lookup.vector is not None}
+    needs = {"statements": bool(asked.subjects), "episode_details": lookup.any_unread or lookup.vector is not None}
     around = yield from look_around(hits, recipe, scopes, lookup.origins, lookup.vector, time.instants, **needs)
     hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins, around)
     centers = [row["id"] for row in named if not set(lookup.centers).isdisjoint(row["keys"])]
@@ -125,7 +125,7 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
     stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
     tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if asked.subjects else {}
     near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
-    evidence = weigh_evidence(asked, hits, tellers, near, usual)
+    evidence = weigh_evidence(asked, hits, tellers, near, baseline)
     doubt = explain_doubt(text, asked, evidence)
     return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
 
@@ -133,8 +133,8 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
     """Search by words and by meaning; return the results by kind, and how different two messages usually are.
 
-    The second value is the usual distance of two embeddings, ``{"distance": 0.4, "speakers": ["Ann"]}``; None if it is
-    not needed. *scopes*: where to search for each kind.
+    The second value is the baseline from `read_baseline`, ``{"distance": 0.4, "speakers": ["Ann"]}``; None if it is not
+    needed. *scopes*: where to search for each kind.
     """
     searches: list[Flow[Any]] = []
     asked = lookup.asked
@@ -146,7 +146,7 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
         searches.append(search_both(words, search_meaning(scope, vector if weights.meaning else None)))
     if lookup.vector is not None or (asked.subjects and not asked.named):
         model = yield from embedding_model()
-        searches.append(read_usual(model, asked.counts["episodes"], all_read=not lookup.any_unread))
+        searches.append(read_baseline(model, asked.counts["episodes"], all_read=not lookup.any_unread))
     results = yield from in_step(searches)
     hits = dict.fromkeys(KINDS, NO_HITS)
     hits |= {kind: Hits(words, meaning, []) for kind, (words, meaning) in zip(scopes, results, strict=False)}
@@ -281,7 +281,7 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
 def _needs_names(recipe: Recipe) -> bool:
     """Return whether a search with *recipe* needs the entities that the question names."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
-    return walks or any("hops" in reranker.features.all for reranker in recipe.rerankers)
+    return walks or any("hops" in reranker.features.all_features for reranker in recipe.rerankers)
 
 
 def _read_names(where: Filter | None) -> Flow[Names]:

@@ -71,7 +71,7 @@ class Origins:
     episodes: int
 
     @property
-    def keys(self) -> dict[str, Sequence[str]]:
+    def name_hashes(self) -> dict[str, Sequence[str]]:
         """The name hashes of the named entities by id; also the ids of the entities inside named places, with ()."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
@@ -80,7 +80,7 @@ class Origins:
     def things(self) -> list[str]:
         """The ids of the named entities that are not people, and of the entities inside named places."""
         people = {row["id"] for row in self.named if row["type"] == "Person"}
-        return [id_ for id_ in self.keys if id_ not in people]
+        return [id_ for id_ in self.name_hashes if id_ not in people]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ def look_around(
     instants: Instants,
     *,
     statements: bool = True,
-    signs: bool = True,
+    episode_details: bool = True,
 ) -> Flow[Surroundings]:
     """Return the facts, entities, communities and episodes (messages) in the graph near the search results *hits*.
 
     *origins*: the entities from which to follow facts. *scopes*: the kinds to search. *vector*: the question's
-    embedding. *instants*: when facts must be true. *statements*, *signs*: also read the messages that state each fact,
-    and their speakers.
+    embedding. *instants*: when facts must be true. *statements*: also read the messages that state the found facts.
+    *episode_details*: also read the speaker, mentions and similarity of the found messages.
     """
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
@@ -124,17 +124,17 @@ def look_around(
             start = found | {id_: max(weight, found.get(id_, 0.0)) for id_, weight in start.items()}
     by_community = start if recipe.weights("communities").graph else {}
     facts = hits["facts"].searched if walks or statements else ()
-    episodes = hits["episodes"] if walks or signs else NO_HITS
-    (links, named), found_signs, walked, communities = yield from in_step(
+    episodes = hits["episodes"] if walks or episode_details else NO_HITS
+    (links, named), details, walked, communities = yield from in_step(
         (
             read_fact_links(facts, origins.things if walks else (), instants),
-            _read_signs(episodes, origins.keys if walks else {}, vector),
+            _read_details(episodes, origins.name_hashes if walks else {}, vector),
             walk_from(recipe.traversal, start, instants),
             score_communities(by_community),
         )
     )
     near, activity = walked
-    return Surroundings({**links, **near}, activity, communities, named, found_signs)
+    return Surroundings({**links, **near}, activity, communities, named, details)
 
 
 def add_graph_hits(
@@ -162,7 +162,7 @@ def add_graph_hits(
     if "episodes" in kinds:
         stating = dict(recipe.fuse("facts", hits["facts"])[: scopes["episodes"].limit])
         statements = yield from _read_statements(stating, around.links)
-        scores = score_episodes(stating, statements, origins.keys, around.episodes)
+        scores = score_episodes(stating, statements, origins.name_hashes, around.episodes)
         passed = yield from filter_hits(scopes, {"episodes": positive(scores)})
         hits["episodes"] = replace(hits["episodes"], graph=passed["episodes"])
     return hits
@@ -210,14 +210,14 @@ def read_fact_links(
     return {**unlinked, **links}, named
 
 
-def _read_signs(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return a database row with the speaker and other details of each of *episodes* (messages), by id.
+def _read_details(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
+    """Return the details of found *episodes* (messages) as database rows by id: ``{"m1": {"speaker": "Ann", ...}}``.
 
     ``mentions``: it mentions an entity in *named*. ``unread``: its facts are not extracted yet. ``nearness``: its
     similarity to the question's embedding *vector*, or None.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
-    query = cypher.episode_signs(mentions=bool(named), nearness=vector is not None and bool(nearest))
+    query = cypher.episode_details(mentions=bool(named), nearness=vector is not None and bool(nearest))
     params = {"entities": list(named), "nearest": nearest, "vector": vector}
     rows = yield from read_if(episodes.searched, query, ids=episodes.searched, **params)
     return {row["id"]: row for row in rows}
@@ -337,12 +337,13 @@ def walk_breadth_first(
     return links, weights
 
 
-def read_near(ids: Sequence[str], instants: Instants, facts: int, most: int = MOST_SORTED) -> Flow[Links]:
-    """Return the latest facts (at most *facts*) of each of the entities *ids* that are true at *instants*, by id.
+def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: int = MOST_SORTED) -> Flow[Links]:
+    """Return the facts about the entities *ids* that are true at *instants*: up to *facts* for each entity, by fact id.
 
-    For an entity with more than *most* facts, any of its facts are returned, not the latest.
+    They are those stated nearest to the time of the question. Of an entity with more than *max_sorted* facts, only an
+    arbitrary *max_sorted* are considered.
     """
-    row = yield from _read_walk(ids, instants, 1, facts, 0, most)
+    row = yield from _read_walk(ids, instants, 1, facts, 0, max_sorted)
     return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
 
 

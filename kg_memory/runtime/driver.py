@@ -164,7 +164,7 @@ class Embedder:
                 )
             else:
                 embedded = yield from call(model, "embed_documents", missing)
-            vectors |= yield from work_on(len(missing), partial(self._learn, missing, role, embedded))
+            vectors |= yield from work_on(len(missing), partial(self._cache_vectors, missing, role, embedded))
         return [vectors[text] for text in texts]
 
     embed, aembed = both(embed_flow)
@@ -179,8 +179,8 @@ class Embedder:
         vectors = {text: vector for (text, _), vector in cached.items()}
         return vectors, [text for text in dict.fromkeys(texts) if text not in vectors]
 
-    def _learn(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
-        """Cache *vectors*, one for each of *texts*, and return them by text: ``{text: vector}``.
+    def _cache_vectors(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
+        """Cache the new *vectors* of *texts*, one for each, and return them as they are cached: ``{text: vector}``.
 
         Errors: `EmbeddingError` if their lengths differ, as the database would store such a vector and never find it.
         """
@@ -305,9 +305,9 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Perform *effect* (a query, a model call, ...) on the graph *key* and return its result.
+        """Perform *effect*, such as a query on the graph *key* or a model call, by `Call` effects; return its result.
 
-        It is translated to `Call` effects, which can run in threads and on an event loop.
+        The flow yields these function calls, which can run in threads and on an event loop.
         """
         match effect:
             case Query() | Reads():

@@ -68,9 +68,9 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
 
 
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
-    """Run *flow*, a generator that yields I/O requests, to its end and return its result.
+    """Run *flow* to its end and return its result: ``perform(request)`` answers each I/O request that it yields.
 
-    *perform* answers each request. Flows in an `Every` run in the threads of *pool*; without a pool, one after another.
+    A flow is a generator. The flows in an `Every` run in the threads of *pool*; without a pool, one after another.
     """
     try:
         effect = next(flow)

@@ -108,15 +108,15 @@ def has_ended(truth: Truth, stored: Iterable[Belief]) -> bool:
     return not is_current and any(belief.is_current for belief in stored)
 
 
-def enters_review(truth: Truth, stored: Iterable[Belief], recorded: Iterable[Period]) -> bool:
+def enters_review(truth: Truth, stored: Iterable[Belief], added: Iterable[Period]) -> bool:
     """Return whether a person must now review a fact that needed no review before.
 
     *truth*: the new periods of the fact, and whether it needs a review. *stored*: its periods in the database.
-    *recorded*: the periods in *truth* that are not in the database yet.
+    *added*: the periods in *truth* that are not in the database yet.
     """
     if truth.waits:
         return not any(belief.proposed for belief in stored)
-    return truth.disputed and bool(recorded)
+    return truth.disputed and bool(added)
 
 
 def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:

@@ -38,7 +38,7 @@ class BelievedPeriod:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class TimedStatement:
     """A statement in a message that a fact holds from *valid_at* to *invalid_at*.
 
     *stated_at*: when it was said. *saved_at*: when it was stored. *reasons*: ids of the facts that it gives as reasons.
@@ -56,7 +56,7 @@ class Telling:
 class Grounded:
     """A fact with the data that decides whether it is doubtful.
 
-    - *beliefs*: the periods in which it is true. *tellings*: the statements of the fact.
+    - *beliefs*: the periods in which it is true. *statements*: the statements of the fact.
     - *superseding*: statements of facts that end it. *conflicting*: statements of facts that prove it wrong.
     - *premises*: the facts on which it depends, as pairs ``(fact id, time when the dependency was saved)``.
     """
@@ -64,25 +64,25 @@ class Grounded:
     id: str
     kind: str = "state"
     beliefs: tuple[BelievedPeriod, ...] = ()
-    tellings: tuple[Telling, ...] = ()
-    superseding: tuple[Telling, ...] = ()
-    conflicting: tuple[Telling, ...] = ()
+    statements: tuple[TimedStatement, ...] = ()
+    superseding: tuple[TimedStatement, ...] = ()
+    conflicting: tuple[TimedStatement, ...] = ()
     premises: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a fact at the time *since*; if *refuted*, it was found to be wrong instead.
+    """When a fact ended or, if *refuted*, was found to be wrong (*since*), and when this became known (*known_at*).
 
-    *settled*: when the end became known. A dependent fact stays certain if it is stated later or, if *saved*, if the
-    statement is saved later. Times are microseconds since the epoch.
+    A fact that depends on it is doubtful, unless it is stated from *known_at* on; if *by_saved_at*, the time at which
+    such a statement was saved counts, not the time of its message. Times are microseconds since the epoch.
     """
 
     since: int
-    settled: int
+    known_at: int
     precision: Precision = "instant"
     refuted: bool = False
-    saved: bool = False
+    by_saved_at: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class Doubt:
     path: tuple[str, ...]
 
     @property
-    def order(self) -> tuple[int, int, tuple[str, ...]]:
-        """A sort key: earlier doubts come first, and of equal times the one with the shorter `path`."""
+    def sort_key(self) -> tuple[int, int, tuple[str, ...]]:
+        """The key that puts earlier doubts first, and of equal times the one with the shorter `path`."""
         return (self.since, len(self.path), self.path)
 
 
@@ -121,11 +121,11 @@ def find_doubts(facts: Mapping[str, Grounded], point: Point) -> Doubts:
     *facts*: by id, with all facts on which they depend, directly or not. *point*: the time asked about.
     """
     endings = {id_: ending for id_, fact in facts.items() if (ending := find_ending(fact, point)) is not None}
-    resting = _find_resting(facts.values(), point)
+    dependents = _find_dependents(facts.values(), point)
     doubts: Doubts = {}
-    for root in sorted(endings.keys() & resting.keys(), key=lambda id_: (endings[id_].since, id_)):
-        for id_, doubt in _spread(root, endings, resting, _Reader(facts, point)):
-            if id_ not in doubts or doubt.order < doubts[id_].order:
+    for root in sorted(endings.keys() & dependents.keys(), key=lambda id_: (endings[id_].since, id_)):
+        for id_, doubt in _spread(root, endings, dependents, _CertaintyCheck(facts, point)):
+            if id_ not in doubts or doubt.sort_key < doubts[id_].sort_key:
                 doubts[id_] = doubt
     return doubts
 
@@ -135,11 +135,11 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 
     *point*: the time asked about. Events and dated plans do not end; they can only be found to be wrong.
     """
-    tellings = _saved(fact.tellings, point)
+    statements = _saved(fact.statements, point)
     current = [one for one in fact.beliefs if one.created_at <= point.believed_at < one.expired_at]
     periods = [one for one in current if not one.proposed]
     if not periods:
-        return None if current or not tellings else _find_refutation(fact, tellings, point)
+        return None if current or not statements else _find_refutation(fact, statements, point)
     if fact.kind == "event" or (fact.kind == "plan" and any(one.valid_at > OPEN_START for one in periods)):
         return None
     if any(one.valid_at <= point.as_of < one.invalid_at for one in periods):
@@ -148,21 +148,21 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
     if not past:
         return None
     last = max(past, key=lambda one: (one.invalid_at, -WIDTH[one.end_precision]))
-    settled = [_find_settled(fact, tellings, last, point)]
+    known_at = [_find_known_at(fact, statements, last, point)]
     # An episode that still states the fact does not know its end.
     if all(one.invalid_at <= last.invalid_at for one in periods):
-        settled += [telling.stated_at + 1 for telling in tellings if telling.invalid_at > last.invalid_at]
-    return Ending(last.invalid_at, max(settled), last.end_precision)
+        known_at += [statement.stated_at + 1 for statement in statements if statement.invalid_at > last.invalid_at]
+    return Ending(last.invalid_at, max(known_at), last.end_precision)
 
 
-def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPeriod, point: Point) -> int:
+def _find_known_at(fact: Grounded, statements: Iterable[TimedStatement], last: BelievedPeriod, point: Point) -> int:
     """Return the time from which on it is known that *fact* has ended, in microseconds since the epoch.
 
-    *tellings*: the statements of *fact*. *last*: its last period. *point*: the time asked about; only statements saved
-    by ``point.believed_at`` count.
+    *statements*: the statements of *fact*. *last*: its last period. *point*: the time asked about; only statements
+    saved by ``point.believed_at`` count.
     """
     end = last.invalid_at
-    stated = [telling.stated_at for telling in tellings if telling.invalid_at == end]
+    stated = [statement.stated_at for statement in statements if statement.invalid_at == end]
     stated += [
         rival.stated_at
         for rival in _saved(fact.superseding, point)
@@ -171,68 +171,68 @@ def _find_settled(fact: Grounded, tellings: Iterable[Telling], last: BelievedPer
     return max(end, min([end + WIDTH[last.end_precision], *stated]))
 
 
-def _find_refutation(fact: Grounded, tellings: list[Telling], point: Point) -> Ending:
+def _find_refutation(fact: Grounded, statements: list[TimedStatement], point: Point) -> Ending:
     """Return when *fact* was found to be wrong, and when this became known, as an `Ending`.
 
-    *tellings*: the statements of *fact*. *point*: the time asked about.
+    *statements*: the statements of *fact*. *point*: the time asked about.
     """
     expired = [one.expired_at for one in fact.beliefs if one.expired_at <= point.believed_at and not one.proposed]
-    since = max(expired, default=min(telling.saved_at for telling in tellings))
+    since = max(expired, default=min(statement.saved_at for statement in statements))
     rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
     if not rivals:
-        return Ending(since, since, refuted=True, saved=True)
+        return Ending(since, since, refuted=True, by_saved_at=True)
     # It is known since the first conflicting statement after the last statement of the fact, or since the latter.
-    last = max(telling.stated_at for telling in tellings)
+    last = max(statement.stated_at for statement in statements)
     refuting = min([at for at in rivals if at > last], default=min(rivals))
     return Ending(since, max(refuting, last + 1), refuted=True)
 
 
-def _saved(tellings: Iterable[Telling], point: Point) -> list[Telling]:
+def _saved(statements: Iterable[TimedStatement], point: Point) -> list[TimedStatement]:
     """Return the statements that were saved by the time ``point.believed_at``."""
-    return [telling for telling in tellings if telling.saved_at <= point.believed_at]
+    return [statement for statement in statements if statement.saved_at <= point.believed_at]
 
 
-def _find_resting(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
+def _find_dependents(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
     """Return the ids of the facts that depend on each fact: ``{"f1": ["f2", "f3"]}``.
 
     Only dependencies saved by ``point.believed_at`` count.
     """
-    resting: defaultdict[str, list[str]] = defaultdict(list)
+    dependents: defaultdict[str, list[str]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.id):
         for premise, saved_at in fact.premises:
             if saved_at <= point.believed_at:
-                resting[premise].append(fact.id)
-    return dict(resting)
+                dependents[premise].append(fact.id)
+    return dict(dependents)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _CertaintyCheck:
     """Decides whether a fact stays certain after a fact on which it depends has ended.
 
-    *facts*: all facts by id. *point*: the time asked about. *due*: a cache for `_due`, by fact id.
+    *facts*: all facts by id. *point*: the time asked about. *needed_until*: a cache for `_needed_until`, by fact id.
     """
 
     facts: Mapping[str, Grounded]
     point: Point
-    due: dict[str, int] = field(default_factory=dict)
+    needed_until: dict[str, int] = field(default_factory=dict)
 
-    def stands(self, id_: str, premise: str, ending: Ending) -> bool:
+    def stays_certain(self, id_: str, premise: str, ending: Ending) -> bool:
         """Return whether the fact *id_* stays certain although *premise*, a fact on which it depends, has ended.
 
         It does if it was stated again after the end was known, or if it needed *premise* only before the end. *ending*:
         the end of *premise*.
         """
         fact = self.facts[id_]
-        if not ending.refuted and ending.since > self._due(fact):
+        if not ending.refuted and ending.since > self._needed_until(fact):
             return True
         after = OPEN_START if ending.refuted else ending.since
         return any(
-            (telling.saved_at if ending.saved else telling.stated_at) >= ending.settled and telling.invalid_at > after
-            for telling in _saved(fact.tellings, self.point)
-            if premise not in telling.reasons  # its author did not know of the end
+            (one.saved_at if ending.by_saved_at else one.stated_at) >= ending.known_at and one.invalid_at > after
+            for one in _saved(fact.statements, self.point)
+            if premise not in one.reasons  # its author did not know of the end
         )
 
-    def _due(self, fact: Grounded) -> int:
+    def _needed_until(self, fact: Grounded) -> int:
         """Return until when the facts on which *fact* depends must hold, in microseconds since the epoch.
 
         For an event or a dated plan, it is its own time: "Ann flew to Rome in May" gives May. Otherwise, it is
@@ -240,28 +240,29 @@ class _Reader:
         """
         if fact.kind == "state":
             return self.point.as_of
-        if fact.id not in self.due:
+        if fact.id not in self.needed_until:
             periods = [one for one in fact.beliefs if one.created_at <= self.point.believed_at < one.expired_at]
             starts = [one.known_from if one.known_from > OPEN_START else one.said_at for one in periods]
             dated = fact.kind == "event" or any(one.valid_at > OPEN_START for one in periods)
-            self.due[fact.id] = min(self.point.as_of, *starts) if dated and starts else self.point.as_of
-        return self.due[fact.id]
+            self.needed_until[fact.id] = min(self.point.as_of, *starts) if dated and starts else self.point.as_of
+        return self.needed_until[fact.id]
 
 
 def _spread(
-    root: str, endings: Mapping[str, Ending], resting: Mapping[str, list[str]], reader: _Reader
+    root: str, endings: Mapping[str, Ending], dependents: Mapping[str, list[str]], check: _CertaintyCheck
 ) -> Iterator[tuple[str, Doubt]]:
     """Yield ``(fact id, doubt)`` for each fact that depends on the ended fact *root*, directly or not, nearest first.
 
-    *endings*: the ends of all ended facts by id. *resting*: the ids of the facts that depend on each fact.
+    *endings*: the ends of all ended facts by id. *dependents*: the ids of the facts that depend on each fact. *check*:
+    decides which of them stay certain.
     """
     ending = endings[root]
     reached = {root}
     paths = deque[tuple[str, tuple[str, ...]]]([(root, (root,))])
     while paths:
         premise, path = paths.popleft()
-        for id_ in resting.get(premise, ()):
-            if id_ in reached or id_ in endings or reader.stands(id_, premise, ending):
+        for id_ in dependents.get(premise, ()):
+            if id_ in reached or id_ in endings or check.stays_certain(id_, premise, ending):
                 continue
             reached.add(id_)
             yield id_, Doubt(ending.since, ending.precision, ending.refuted, path)

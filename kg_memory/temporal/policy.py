@@ -122,7 +122,7 @@ class ConflictPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Return the policy that *settings* define."""
+        """Build the policy from the fields `conflict_strategy`, both thresholds and `disputes` of *settings*."""
         return cls(
             settings.conflict_strategy,
             settings.auto_threshold,
@@ -227,17 +227,17 @@ def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> b
 def facts_in_review(
     verdicts: Collection[Verdict], by_fact: StatementsByFact, to_admit: Collection[str] = ()
 ) -> set[str]:
-    """Return the ids of the facts that wait for review by a person.
+    """Return the ids of the facts about which a person must decide, because a verdict on them waits for review.
 
-    Of two facts in a waiting verdict, usually the one stated later waits. *to_admit*: ids of facts that always wait.
-    *by_fact*: the statements of each fact, by its id.
+    Of the two facts of such a verdict it is the one first stated later, unless the earlier one waits itself. *by_fact*:
+    the statements of each fact, by its id. *to_admit*: ids of facts that wait in any case.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
-    waiting, settled = set(to_admit), set[str]()
+    waiting, believed = set(to_admit), set[str]()
     candidates = (unsure.keys() & by_fact.keys()) - refused - waiting
     for fact in sorted(candidates, key=lambda fact: _first_stated(fact, by_fact)):
-        (waiting if unsure[fact] & settled else settled).add(fact)
+        (waiting if unsure[fact] & believed else believed).add(fact)
     return waiting
 
 

@@ -183,11 +183,11 @@ def _is_redundant(statement: Statement, statements: Iterable[Statement], may_cha
     whether *a* may correct or end *b*.
     """
     if statement.only_ends:
-        return any(_says_more(source, statement, may_change) for source in statements)
-    return statement.undated and any(_covers(source, statement, may_change) for source in statements)
+        return any(_makes_redundant(source, statement, may_change) for source in statements)
+    return statement.undated and any(_made_within(source, statement, may_change) for source in statements)
 
 
-def _covers(source: Statement, statement: Statement, may_change: MayChange) -> bool:
+def _made_within(source: Statement, statement: Statement, may_change: MayChange) -> bool:
     """Return whether *statement*, which has no start date, was made within the period that *source* gives.
 
     "Ann lives in Oslo", said in 2020, was made within "Ann lived in Oslo from 2019 to 2021". False if *source* states a
@@ -199,10 +199,10 @@ def _covers(source: Statement, statement: Statement, may_change: MayChange) -> b
     return is_before and source.begin <= statement.begin < source.invalid_at
 
 
-def _says_more(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* makes *ending* ("I no longer live in Oslo") redundant.
+def _makes_redundant(source: Statement, ending: Statement, may_change: MayChange) -> bool:
+    """Return whether *source* leaves nothing to say for *ending*, which gives only an end ("I no longer live in Oslo").
 
-    True if *source* gives a period that begins before the end in *ending*, or only an earlier end and
+    Both are statements of one fact. True if *source* gives a period that begins by that end, or only an earlier end and
     ``may_change(source, ending)`` is True.
     """
     if not source.only_ends:
@@ -252,7 +252,7 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
         and _share_period(period, corrected_period, current)
     ]
     remaining = [statement for statement in current if statement not in corrected]
-    remainders = (_subtract(statement, correction) for statement in corrected)
+    remainders = (_apply_correction_to(statement, correction) for statement in corrected)
     remaining += [remainder for remainder in remainders if remainder is not None]
     earlier_ends = [statement.stated_at for statement in corrected if statement.only_ends]
     if correction.only_ends and earlier_ends:
@@ -261,7 +261,7 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
     return [*remaining, correction]
 
 
-def _subtract(statement: Statement, correction: Statement) -> Statement | None:
+def _apply_correction_to(statement: Statement, correction: Statement) -> Statement | None:
     """Return *statement* with the start or end that *correction* gives; None if no date of *statement* remains.
 
     If *correction* gives only an end, a statement without an end is returned unchanged.

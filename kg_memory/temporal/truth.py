@@ -23,7 +23,7 @@ T = TypeVar("T")
 _Rivals = Mapping[str, Collection[str]]
 _DEFAULT_POLICY = ConflictPolicy()
 # The trust that statements of assistants lose where people speak of themselves: it only decides between equals.
-_LESS = 1e-6
+_DISCOUNT = 1e-6
 # The most time by which a start, stated later, may precede an undated statement and still correct it.
 _OUT_OF_DATE = WIDTH["season"]
 
@@ -107,7 +107,7 @@ def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
     result = dict(by_fact)
     for fact in own.union(*(pair for pair in pairs if pair & own)):
-        lesser = (replace(one, trust=one.trust - _LESS * (one.teller == "assistant")) for one in by_fact[fact])
+        lesser = (replace(one, trust=one.trust - _DISCOUNT * (one.teller == "assistant")) for one in by_fact[fact])
         result[fact] = list(lesser)
     return result
 
@@ -176,10 +176,11 @@ def _resolve(plan: Statement, statements: Iterable[Statement]) -> Statement:
 def _place_periods(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], rivals: _Rivals, policy: ConflictPolicy
 ) -> dict[str, list[Period]]:
-    """Return the periods in which each of *facts* (ids) holds: ``{fact id: [period, ...]}``.
+    """Compute when each of *facts* (ids) holds, if facts that contradict each other cannot both hold.
 
-    *by_fact*: the statements of each fact, from `reconcile`. *rivals*: the ids of facts that contradict each fact.
-    Statements of more weight (`policy.weigh`) get their periods first.
+    Returns ``{fact id: [period, ...]}``. *by_fact*: the statements of each fact, from `reconcile`. *rivals*: the ids of
+    the facts that contradict each fact. Statements of more weight (`policy.weigh`) get their periods first, the others
+    only the time that is left.
     """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
@@ -193,10 +194,9 @@ def _place_periods(
         level = {fact: _filter_weight(own, weight, policy) for fact, own in placed.items()}
         added: dict[str, list[Period]] = {}
         for fact in facts:
-            taken = sorted(_gather(near[fact], periods), key=_cut_order)
+            taken = sorted(_gather(near[fact], periods), key=_period_order)
             stated = _periods(level[fact], list(_gather(near[fact], level)), first[fact])
-            cut = (_cut(period, taken) for period in stated)
-            added[fact] = [period for period in cut if period is not None]
+            added[fact] = [free for period in stated if (free := _first_free_part(period, taken)) is not None]
         periods = {fact: _join([*periods[fact], *added[fact]]) for fact in facts}
     return periods
 
@@ -227,7 +227,7 @@ def _place(
             return replace(statement, over_at=correction.begin)
         dated = [one for one in own if one.tells_start and policy.weigh(one) >= policy.weigh(statement)]
         is_within = any(one.begin <= statement.begin < one.invalid_at for one in dated)
-        return statement if is_within else _behind_ends(statement, against, policy)
+        return statement if is_within else _start_after_rivals(statement, against, policy)
     if not statement.width:
         return statement
     # "I moved to Paris in March", and later "I moved to Oslo in 2019": Oslo began after March.
@@ -263,11 +263,12 @@ def _find_correction(
     return last if holds_as_told and 0 < statement.begin - last.latest <= _OUT_OF_DATE else None
 
 
-def _behind_ends(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
-    """Return *statement*, which has no start date, with its start moved to the end of a contradicting fact.
+def _start_after_rivals(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
+    """Return *statement*, which has no start date, with its start moved past the periods of contradicting facts.
 
     "I left Rome in June" lets "I live in Oslo", stated in May, begin in June. *against*: the statements of
-    contradicting facts.
+    contradicting facts; only ends that were past when stated, and of at least the same weight, move the start. The
+    result is *statement* itself if the move would leave no time.
     """
     ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
     moved = statement
@@ -326,15 +327,15 @@ def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
     return (precision == "by", WIDTH[precision], precision)
 
 
-def _cut_order(period: Period) -> tuple[Any, ...]:
+def _period_order(period: Period) -> tuple[Any, ...]:
     """Return a sort key that puts periods in the order of start, then end; of equal dates, the exact date is first."""
     return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
-def _cut(period: Period, taken: Iterable[Period]) -> Period | None:
+def _first_free_part(period: Period, taken: Iterable[Period]) -> Period | None:
     """Return the first part of *period* that is free of the periods in *taken*; None if no time is free.
 
-    2019 to 2023, with 2021 taken, gives 2019 to 2021. *taken*: periods of contradicting facts, sorted by `_cut_order`.
+    2019 to 2023, with 2021 taken, gives 2019 to 2021. *taken*: periods of contradicting facts, in `_period_order`.
     """
     for weightier in taken:
         begin = period.known_from

@@ -64,40 +64,40 @@ def hide_payloads(text: str, kind: str | None = None) -> str:
 
     JSON stays valid. *kind* is the kind of the episode that contains the text, such as "json"; see `find_payloads`.
     """
-    parts, place = list[str](), 0
+    parts, offset = list[str](), 0
     for start, end, placeholder in find_payloads(text, kind):
-        parts += text[place:start], placeholder
-        place = end
-    return "".join((*parts, text[place:])) if place else text
+        parts += text[offset:start], placeholder
+        offset = end
+    return "".join((*parts, text[offset:])) if offset else text
 
 
-def place_in_original(text: str, kind: str | None, place: int, *, is_end: bool = False) -> int:
-    """Convert *place*, an index in ``hide_payloads(text, kind)``, to the index of the same character in *text*.
+def original_offset(text: str, kind: str | None, offset: int, *, is_end: bool = False) -> int:
+    """Convert *offset*, an index in ``hide_payloads(text, kind)``, to the index of the same character in *text*.
 
-    For an index inside a placeholder, this is the start of the data that it replaced, or if *is_end* is true, its end.
+    For an offset inside a placeholder, this is the start of the data that it replaced, or if *is_end* is true, its end.
     """
     moved = 0
     for start, end, placeholder in find_payloads(text, kind):
-        if place <= start - moved:
+        if offset <= start - moved:
             break
-        if place < start - moved + len(placeholder):
+        if offset < start - moved + len(placeholder):
             return end if is_end else start
         moved += end - start - len(placeholder)
-    return place + moved
+    return offset + moved
 
 
 @lru_cache(maxsize=8)
 def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
-    """Return ``(start, end, placeholder)`` for each part of *text* that is data, such as base64.
+    """Return the payloads in *text*, such as files in base64: where each is, and the placeholder to show instead.
 
-    For example, ``((4, 1126, "[data: image/png, 1.1 kB]"),)``. *kind*: that of the message; ``"json"`` does not count
-    minified code as data, and ``"fact"`` counts nothing.
+    Example: ``((4, 1126, "[data: image/png, 1.1 kB]"),)``. *kind*: the kind of the episode with the text; in ``"json"``
+    minified code is no payload, in ``"fact"`` nothing is.
     """
-    found, place = list[Payload](), 0
+    found, offset = list[Payload](), 0
     for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):
-        found += _find_stretches(text, place, start) if kind != "json" else ()
+        found += _find_stretches(text, offset, start) if kind != "json" else ()
         found += [(start, end, _placeholder(name, end - start))] if name else ()
-        place = end
+        offset = end
     return tuple(found)
 
 

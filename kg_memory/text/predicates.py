@@ -151,8 +151,8 @@ def is_past_state(name: str) -> bool:
     return _OVER.match(predicate_name(name)) is not None
 
 
-def is_lasting(name: str) -> bool:
-    """Return whether *name* means a state with one value at a time, such as "lives in", but not "born in"."""
+def is_single_valued_state(name: str) -> bool:
+    """Return whether *name* means a state with one value at a time that can change: "lives in", but not "born in"."""
     predicate = canonical_predicate(name)
     if predicate is None or predicate.family in _LIFELONG:
         return False
@@ -169,19 +169,19 @@ def _look_up(name: str) -> Predicate | None:
     """Return the predicate that *name* means, or None; each rule returns (whether it applies, predicate or None)."""
     if exact := _TABLE.exact.get(name):
         return exact
-    framed = f"_{name}_"
+    padded = f"_{name}_"
     rules = (_expand_contraction, _read_negation, _strip_adverbs, _read_former, _read_plan, _read_start, _read_mark)
     for rule in rules:
-        applies, predicate = rule(framed)
+        applies, predicate = rule(padded)
         if applies:
             return predicate
     joined = _read_inflection(name) or _TABLE.joined.get(_join(name))
     return joined or _read_favorite(name) or _read_chinese(name) or _read_field(name)
 
 
-def _read_rest(framed: str) -> Predicate | None:
-    """Return the predicate of *framed*, a name between underscores, such as "_LIVES_IN_"; None if unknown."""
-    name = framed.strip("_")
+def _read_rest(padded: str) -> Predicate | None:
+    """Return the predicate of *padded*, a name between underscores, such as "_LIVES_IN_"; None if unknown."""
+    name = padded.strip("_")
     return _look_up(name) if name else None
 
 
@@ -195,8 +195,8 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
     return _TABLE.exact.get(name) or Predicate(name, single_valued=False, family=base.family)
 
 
-def _as_written(name: str, base: Predicate) -> Predicate:
-    """Return *base* if it is single-valued; else a predicate *name* (another form of *base*) of the same family."""
+def _predicate_of_tense(name: str, base: Predicate) -> Predicate:
+    """Return the predicate of *name*, a tense of *base* ("SELLS" of SOLD): *base* if single-valued, else a new one."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 
@@ -207,62 +207,62 @@ def _lasts(base: Predicate | None) -> bool:
     return base.single_valued is True or is_present(base.name)
 
 
-def _expand_contraction(framed: str) -> tuple[bool, Predicate | None]:
+def _expand_contraction(padded: str) -> tuple[bool, Predicate | None]:
     """Return (has a contraction, predicate without it or None): "_DOESNT_LIVE_IN_" -> (True, ``NOT_LIVES_IN``)."""
-    rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", framed)
-    return (True, _read_rest(rest)) if rest != framed else (False, None)
+    rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", padded)
+    return (True, _read_rest(rest)) if rest != padded else (False, None)
 
 
-def _read_negation(framed: str) -> tuple[bool, Predicate | None]:
+def _read_negation(padded: str) -> tuple[bool, Predicate | None]:
     for mark, pattern in _NEGATIONS:
-        match = pattern.search(framed)
+        match = pattern.search(padded)
         if match is not None:
-            rest = _ANYMORE.sub("", framed[: match.start()] + framed[match.end() :])
+            rest = _ANYMORE.sub("", padded[: match.start()] + padded[match.end() :])
             base = _read_rest(rest)
             if base and base.family in _ACTIVITIES and base.name == rest.strip("_") and rest.startswith("_HAS_"):
-                return True, _as_written(framed.strip("_"), base)
+                return True, _predicate_of_tense(padded.strip("_"), base)
             return True, _compose(mark, base)
     return False, None
 
 
-def _strip_adverbs(framed: str) -> tuple[bool, Predicate | None]:
+def _strip_adverbs(padded: str) -> tuple[bool, Predicate | None]:
     """Return (has adverbs, predicate without them or None): "_NOW_LIVES_IN_" -> (True, ``LIVES_IN``)."""
-    rest = _ADVERBS.sub("", framed)
-    return (True, _read_rest(rest)) if rest != framed else (False, None)
+    rest = _ADVERBS.sub("", padded)
+    return (True, _read_rest(rest)) if rest != padded else (False, None)
 
 
-def _read_former(framed: str) -> tuple[bool, Predicate | None]:
-    match = _FORMER.search(framed)
+def _read_former(padded: str) -> tuple[bool, Predicate | None]:
+    match = _FORMER.search(padded)
     if match is None:
         return False, None
-    base = _read_rest((match[1] or "") + framed[match.end() :].lstrip("_"))
+    base = _read_rest((match[1] or "") + padded[match.end() :].lstrip("_"))
     return True, _compose("NO_LONGER", base) if _lasts(base) else None
 
 
-def _read_start(framed: str) -> tuple[bool, Predicate | None]:
-    match = _BEGUN.search(framed)
-    base = _read_rest(framed[match.end() :]) if match else None
+def _read_start(padded: str) -> tuple[bool, Predicate | None]:
+    match = _BEGUN.search(padded)
+    base = _read_rest(padded[match.end() :]) if match else None
     return match is not None, base if _lasts(base) else None
 
 
-def _read_plan(framed: str) -> tuple[bool, Predicate | None]:
-    """Return (whether *framed* is a plan or wish, predicate or None): "_WILL_VISIT_" -> ``PLANS_TO_VISIT``."""
+def _read_plan(padded: str) -> tuple[bool, Predicate | None]:
+    """Return (whether *padded* is a plan or wish, predicate or None): "_WILL_VISIT_" -> ``PLANS_TO_VISIT``."""
     for mark, pattern in _PLANS:
-        match = pattern.search(framed)
-        if match is not None and len(framed) > match.end() + 1:
-            return True, _compose(mark, Predicate(framed[match.end() :].strip("_"), None, _PLAN_FAMILY))
+        match = pattern.search(padded)
+        if match is not None and len(padded) > match.end() + 1:
+            return True, _compose(mark, Predicate(padded[match.end() :].strip("_"), None, _PLAN_FAMILY))
     return False, None
 
 
-def _read_mark(framed: str) -> tuple[bool, Predicate | None]:
+def _read_mark(padded: str) -> tuple[bool, Predicate | None]:
     """Return (has a word such as "also", predicate or None): "_ALSO_LIVES_IN_" -> (True, ``ALSO_LIVES_IN``).
 
     "_ALSO_LIKES_" gives only ``LIKES``, which allows several values anyway.
     """
     for mark, pattern in _MARKS:
-        match = pattern.search(framed)
+        match = pattern.search(padded)
         if match is not None:
-            base = _read_rest(framed[: match.start()] + framed[match.end() :])
+            base = _read_rest(padded[: match.start()] + padded[match.end() :])
             return True, _compose(mark, base) if _is_altered(mark, base) else base
     return False, None
 
@@ -279,7 +279,7 @@ def _read_inflection(name: str) -> Predicate | None:
     if not helpers:
         noun = len(words) == 1 and not {name, name.removesuffix("S")}.isdisjoint(_NOUNS)
         base = None if noun else _TABLE.stems.get(_stem_first(words))
-        return _as_written(name, base) if base and is_present(name) and not is_present(base.name) else base
+        return _predicate_of_tense(name, base) if base and is_present(name) and not is_present(base.name) else base
     if not rest:
         return None
     exact, after = _TABLE.exact, "_".join(rest)
@@ -290,7 +290,7 @@ def _read_inflection(name: str) -> Predicate | None:
         return exact.get(after) or _TABLE.stems.get(_stem_first(rest))
     had = _TABLE.stems.get(_stem_first(rest)) if rest[0].endswith("ED") or rest[0] in _IRREGULAR else None
     if had and had.family in _ACTIVITIES and is_present(had.name):
-        had = _as_written(name, had)
+        had = _predicate_of_tense(name, had)
     return exact.get(f"HAS_{after}") or exact.get(after) or had
 
 

@@ -95,11 +95,11 @@ def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]],
     if len(text) <= WINDOW:
         return pattern.sub(replace, text)
     parts: list[str] = []
-    place = 0
+    offset = 0
     for match in find_all(pattern, text):
-        parts += text[place : match.start()], replace(match)
-        place = match.end()
-    return "".join((*parts, text[place:])) if parts else text
+        parts += text[offset : match.start()], replace(match)
+        offset = match.end()
+    return "".join((*parts, text[offset:])) if parts else text
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
@@ -108,14 +108,14 @@ def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     The text is searched in pieces of `WINDOW` characters, because one search of a long text blocks all other threads.
     Each match must have between 1 and `LONGEST_MATCH` characters.
     """
-    place = 0
+    offset = 0
     for start in range(0, len(text), WINDOW):
         end = start + WINDOW
-        for match in pattern.finditer(text, max(start, place), end + LONGEST_MATCH):
+        for match in pattern.finditer(text, max(start, offset), end + LONGEST_MATCH):
             if match.start() >= end:  # left to the next window, as its end may be cut off here
                 break
             yield match
-            place = match.end()
+            offset = match.end()
 
 
 def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
@@ -257,7 +257,7 @@ def _is_card(digits: str) -> bool:
     digits = re.sub(r"\D", "", digits)
     if not _CARDS.fullmatch(digits) or (digits[0] in "25" and len(digits) != 16):
         return False
-    doubled = (int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits)))
+    doubled = (int(digit) * (1 + index % 2) for index, digit in enumerate(reversed(digits)))
     return sum(digit - 9 * (digit > 9) for digit in doubled) % 10 == 0
 
 
@@ -270,5 +270,5 @@ def _is_iban(text: str) -> bool:
 
 def _is_resident(number: str) -> bool:
     """Return whether the check digit of the Chinese identity card *number* is right (GB 11643)."""
-    total = sum(int(digit) * (1 << (17 - place)) for place, digit in enumerate(number[:17]))
+    total = sum(int(digit) * (1 << (17 - index)) for index, digit in enumerate(number[:17]))
     return "10X98765432"[total % 11] == number[17].upper()

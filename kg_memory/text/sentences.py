@@ -149,16 +149,16 @@ def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
         return text
     sentences = [sentence.text for sentence in split_sentences(text)] or [text]
     hits = [len(words.intersection(terms(sentence))) for sentence in sentences]
-    weights = [hits[place] + hits[place - 1] / 4 if place else hits[0] + 0.1 for place in range(len(hits))]
+    weights = [hits[index] + hits[index - 1] / 4 if index else hits[0] + 0.1 for index in range(len(hits))]
     room, chosen = length, set[int]()
-    for place in sorted(range(len(sentences)), key=lambda place: -weights[place]):
-        if len(sentences[place]) <= room:
-            chosen.add(place)
-            room -= len(sentences[place]) + 1
+    for index in sorted(range(len(sentences)), key=lambda index: -weights[index]):
+        if len(sentences[index]) <= room:
+            chosen.add(index)
+            room -= len(sentences[index]) + 1
     best = max(range(len(sentences)), key=hits.__getitem__)
     if best not in chosen:
         return _stretch(text, words, length)
-    parts = [sentences[place] if place in chosen else "…" for place in range(len(sentences))]
+    parts = [sentences[index] if index in chosen else "…" for index in range(len(sentences))]
     return " ".join(part for part, _ in groupby(parts))
 
 
@@ -167,7 +167,7 @@ def _stretch(text: str, words: frozenset[str] | set[str], length: int) -> str:
     pieces = [match.span() for match in _PIECE.finditer(text)]
     hits = [len(words.intersection(terms(text[start:end]))) for start, end in pieces]
     wide = max(length // 120, 1)
-    best = max(range(len(pieces)), key=lambda place: (sum(hits[place : place + wide]), -place))
+    best = max(range(len(pieces)), key=lambda index: (sum(hits[index : index + wide]), -index))
     start = pieces[best][0]
     end = min(start + length, len(text))
     start = min(start, max(end - length, 0))

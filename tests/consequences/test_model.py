@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.temporal.doubt import BelievedPeriod, Grounded, Point, Telling, find_doubts
+from kg_memory.temporal.doubt import BelievedPeriod, Grounded, Point, TimedStatement, find_doubts
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 DAY = 24 * 3600 * 1_000_000
@@ -150,8 +150,8 @@ def test_find_doubts_agrees_with_naive_model(seed, facts, day):
 
 def ground(naive: Naive, fact: int) -> Grounded:
     own = [event for event in naive.events if event.fact == fact]
-    tellings = [
-        Telling(
+    statements = [
+        TimedStatement(
             event.day * DAY,
             0,
             OPEN_START,
@@ -170,4 +170,4 @@ def ground(naive: Naive, fact: int) -> Grounded:
         beliefs.append(BelievedPeriod(OPEN_START, end * DAY, edges[0] * DAY, 0, 0, end_precision="day"))
         if again := [event.day for event in own if event.end is None and event.day > end]:
             beliefs.append(BelievedPeriod(again[0] * DAY, OPEN_END, again[0] * DAY, 0, 0))
-    return Grounded(str(fact), "state", tuple(beliefs), tuple(tellings), (), (), tuple(sorted(premises)))
+    return Grounded(str(fact), "state", tuple(beliefs), tuple(statements), (), (), tuple(sorted(premises)))

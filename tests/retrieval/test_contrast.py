@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.retrieval.question import without_names
-from kg_memory.retrieval.retrievers import DIRECTIONS, LEAST, USUAL, learn, sharpen
+from kg_memory.retrieval.retrievers import DIRECTIONS, LEAST, USUAL, fit_contrast, sharpen
 from kg_memory.runtime.effects import Embed, EmbeddingModel, Query
 from kg_memory.runtime.flow import run
 from kg_memory.text.identity import alias_key
@@ -87,7 +87,7 @@ def test_sharpen_ignores_vectors_of_another_length() -> None:
 
 
 def test_contrast_leaves_usual_question_unchanged() -> None:
-    contrast = learn(rows_of(vectors_of(100)))
+    contrast = fit_contrast(rows_of(vectors_of(100)))
     assert contrast is not None
     usual = contrast.center.tolist()
     assert contrast.apply(usual, usual) == usual
@@ -96,7 +96,7 @@ def test_contrast_leaves_usual_question_unchanged() -> None:
 @given(count=st.integers(LEAST, 300), length=st.integers(1, 40), seed=st.integers(0, 5))
 def test_learn_returns_orthonormal_directions_and_partial_shares(count: int, length: int, seed: int) -> None:
     chance = random.Random(seed)
-    contrast = learn(rows_of([[chance.gauss(0, 1) for _ in range(length)] for _ in range(count)]))
+    contrast = fit_contrast(rows_of([[chance.gauss(0, 1) for _ in range(length)] for _ in range(count)]))
     assert contrast is not None
     assert len(contrast.directions) == len(contrast.shares) <= min(DIRECTIONS, length)
     products = contrast.directions @ contrast.directions.T

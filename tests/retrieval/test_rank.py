@@ -20,7 +20,7 @@ from kg_memory.retrieval.ranking import (
     sort_scores,
     stack,
 )
-from kg_memory.retrieval.recipe import SPREAD, hold, prefer_newer
+from kg_memory.retrieval.recipe import SPREAD, limit_rank_drop, prefer_newer
 
 NAMES = st.text("abcdef", min_size=1, max_size=2)
 RANKING = st.lists(st.tuples(NAMES, st.floats(-5, 5) | st.just(nan)), max_size=8)
@@ -115,7 +115,7 @@ RERANKERS = {
     "blended": lambda ranking, pairs, shares, share: blend(ranking, shares, share),
     "scaled": lambda ranking, pairs, shares, share: scale(ranking, shares),
     "newest": lambda ranking, pairs, shares, share: prefer_newer(ranking, {name: 9 * age for name, age in shares.items() if not isnan(age)}, share),
-    "held": lambda ranking, pairs, shares, share: hold(blend(ranking, shares, share), ranking),
+    "held": lambda ranking, pairs, shares, share: limit_rank_drop(blend(ranking, shares, share), ranking),
     "reread": lambda ranking, pairs, shares, share: rescore(ranking, shares),
 }  # fmt: skip
 
@@ -146,7 +146,7 @@ def test_reranker_without_data_preserves_order(ranking) -> None:  # type: ignore
 def test_hold_limits_how_far_first_results_drop(order, length) -> None:  # type: ignore[no-untyped-def]
     before = [(f"{place:02}", 1 - place / 20) for place in range(length)]
     now = [(f"{place:02}", 1 - rank / 20) for rank, place in enumerate(order) if place < length]
-    places = names(hold(now, before))
+    places = names(limit_rank_drop(now, before))
     assert all(places.index(name) < SPREAD * (place + 1) for place, (name, _) in enumerate(before))
     assert places[: SPREAD - 1] == names(now)[: SPREAD - 1]
 

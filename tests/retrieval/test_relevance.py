@@ -55,9 +55,8 @@ def told(found: Any, *rows: Any) -> float:
 def test_relevance_is_a_probability(words: Any, meaning: Any, kind: str, distance: float, texts: list[str]) -> None:
     own = {id_ for id_, _ in (*words, *meaning)}
     tellers = {id_: ["Ann"] for id_ in sorted(own)[: 2 * (kind == "facts")]}
-    found = weigh_evidence(
-        replace(ASKED, terms=texts), hits(words, meaning, kind), tellers, usual={"distance": distance, "speakers": []}
-    )
+    baseline = {"distance": distance, "speakers": []}
+    found = weigh_evidence(replace(ASKED, terms=texts), hits(words, meaning, kind), tellers, baseline=baseline)
     assert 0 <= probability(found) <= 1
     assert all(0 <= each <= 1 for each in astuple(found)[:-1])
     assert -1 <= found.told <= 1

@@ -41,16 +41,16 @@ def test_measure_without_filter_runs_no_query() -> None:
     result, asked = answered(narrow_scope(scope()))
     assert (result, asked) == (scope(), [])
     assert scope().filter_step("d", "score") is EVERYTHING
-    assert scope().sift_step("d", "score") == EVERYTHING
+    assert scope().post_filter_step("d", "score") == EVERYTHING
 
 
 @pytest.mark.parametrize(("passing", "are_few"), [(0, True), (3, True), (FEW, True), (FEW + 1, False)])
 def test_measure_searches_among_matches_if_they_are_few(passing: int, are_few: bool) -> None:
     result, asked = answered(narrow_scope(scope(where=BY_ANN)), [{"n": passing}])
-    assert (result.few is not None) is are_few
+    assert (result.matching_step is not None) is are_few
     assert result.count == (passing if are_few else 5000)
     assert asked[0].params["most"] == FEW + 1
-    assert result.is_sifted is not are_few
+    assert result.is_post_filtered is not are_few
 
 
 def test_measure_of_deleted_namespace_is_zero() -> None:
@@ -61,13 +61,13 @@ def test_measure_of_deleted_namespace_is_zero() -> None:
 def test_measure_does_not_count_filter_without_start() -> None:
     given = scope(where={"$not": BY_ANN})
     assert answered(narrow_scope(given)) == (given, [])
-    assert given.is_sifted
+    assert given.is_post_filtered
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scope_sifts_facts_always_and_others_by_filter(kind: Kind) -> None:
-    assert scope(kind).is_sifted is (kind == "facts")
-    assert scope(kind, {"$not": BY_ANN}).is_sifted
+def test_scope_filters_facts_always_and_others_by_filter(kind: Kind) -> None:
+    assert scope(kind).is_post_filtered is (kind == "facts")
+    assert scope(kind, {"$not": BY_ANN}).is_post_filtered
 
 
 def test_best_examines_more_until_enough_pass() -> None:
@@ -79,7 +79,7 @@ def test_best_examines_more_until_enough_pass() -> None:
 
 
 def test_best_looks_at_more_as_it_examines_more() -> None:
-    _, asked = answered(scope("facts", wanted=2).best("q", 1000, least=10), rows("a"), rows("a"), rows("a", "b"))
+    _, asked = answered(scope("facts", wanted=2).best("q", 1000, min_texts=10), rows("a"), rows("a"), rows("a", "b"))
     assert [each.params["looked"] for each in asked] == [10, 4 * DEEPER, 4 * DEEPER**2]
 
 
@@ -89,7 +89,7 @@ def test_best_stops_when_all_are_examined() -> None:
     assert asked[-1].params["examined"] >= 15
 
 
-def test_best_without_sifting_runs_one_query() -> None:
+def test_best_without_post_filter_runs_one_query() -> None:
     _, asked = answered(scope(wanted=2).best("q", 1000, extra=1), rows("a"))
     [query] = asked
     assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS.params}

@@ -32,7 +32,7 @@ BUILT = {
     "NAMES": search.word_statistics((), names=True),
     "WALK": features.walk(3),
     "FACTS_WITH_LINKS": features.facts_with_links(things=True),
-    "EPISODE_SIGNS": features.episode_signs(mentions=True, nearness=True),
+    "EPISODE_DETAILS": features.episode_details(mentions=True, nearness=True),
     "JOINED": search.join_searches(
         search.bm25("facts", search.find_by_rare_words("facts"), ""), search.vector_search("facts", "")
     ),

@@ -103,13 +103,13 @@ def test_search_meaning_finds_all_facts_of_selective_filter(crowd: Many) -> None
 def test_search_meaning_finds_all_matches_of_uncounted_filter(crowd: Many) -> None:
     where = {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}
     chosen = crowd.run(narrow_scope(scope(where=where)))
-    assert chosen.few is None
+    assert chosen.matching_step is None
     assert [id_ for id_, _ in crowd.run(nearest(scope(where=where)))] == ["f2997", "f2998", "f2999"]
 
 
 def test_search_meaning_returns_current_facts_of_broad_filter(crowd: Many) -> None:
     chosen = crowd.run(narrow_scope(scope(where={"predicate": "P"})))
-    assert chosen.few is None
+    assert chosen.matching_step is None
     assert ALL - 3 > FEW
     assert [id_ for id_, _ in crowd.run(nearest(scope(where={"predicate": "P"})))] == ["f2995", "f2996"]
 
@@ -118,7 +118,7 @@ def test_search_meaning_examines_more_and_finally_all(crowd: Many) -> None:
     *indexed, last = asked(nearest(scope()), crowd)
     assert 1 < len(indexed) < 6
     assert all("db.idx.vector" in each for each in indexed)
-    assert last == cypher.exact_vector_search("facts", scope().sift_step(*cypher.CARRIED).cypher)
+    assert last == cypher.exact_vector_search("facts", scope().post_filter_step(*cypher.CARRIED).cypher)
     assert MOST_NEIGHBOURS < ALL
 
 

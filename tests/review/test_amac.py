@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.admission.amac import FAST_PATH_MARGIN, THRESHOLD, WEIGHTS, is_plain, weigh_factors
+from kg_memory.contrib.admission.amac import FAST_PATH_MARGIN, THRESHOLD, WEIGHTS, passes_fast_path, weigh_factors
 from tests.review import World
 
 BEST = dict.fromkeys(WEIGHTS, 1.0)
@@ -21,8 +21,8 @@ def test_amac_has_weights_threshold_and_margin_of_zeph() -> None:
     assert (tuple(WEIGHTS.values()), THRESHOLD, FAST_PATH_MARGIN) == ((0.30, 0.15, 0.30, 0.10, 0.15), 0.40, 0.15)
     assert weigh_factors(BEST) == pytest.approx(1.0)
     unasked = {**BEST, "future_utility": 0.5}
-    assert is_plain({**unasked, "semantic_novelty": 0.0})
-    assert not is_plain({**unasked, "semantic_novelty": 0.0, "factual_confidence": 0.2, "content_type": 0.7})
+    assert passes_fast_path({**unasked, "semantic_novelty": 0.0})
+    assert not passes_fast_path({**unasked, "semantic_novelty": 0.0, "factual_confidence": 0.2, "content_type": 0.7})
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def test_watch_reports_earlier_episodes_only_while_waiting(memory, driver, names
     add(memory, namespace, "I live in Oslo.")
     save(memory, namespace, "I know Bob.")
     watch = Watch(memory.driver.clock())
-    assert [each["status"] for each in driver.run(watch.remaining(10), namespace)] == ["saved"]
+    assert [each["status"] for each in driver.run(watch.list_unread(10), namespace)] == ["saved"]
     assert driver.run(watch.look(), namespace).episodes == ()
     memory.episodes.resume(namespace=namespace)
     assert [each["status"] for each in driver.run(watch.look(), namespace).episodes] == ["done"]

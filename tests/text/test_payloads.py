@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from kg_memory.text.payloads import find_payloads, hide_payloads, place_in_original
+from kg_memory.text.payloads import find_payloads, hide_payloads, original_offset
 
 RANDOM = Random(7)
 BYTES = RANDOM.randbytes(30_000)
@@ -85,18 +85,17 @@ def test_hide_payloads_returns_valid_json_with_all_fields():
     assert hide_payloads(record, "fact") == record
 
 
-def test_place_in_original_maps_offsets_back():
+def test_original_offset_maps_offsets_back():
     content = f"Ann lives in Oslo {CERTIFICATE} and Bob in Rome {BASE64[:300]} since May"
     read = hide_payloads(content)
     for words in ("Ann lives in Oslo", "and Bob in Rome", "since May"):
         start = read.index(words)
         end = start + len(words)
         assert (
-            content[place_in_original(content, None, start) : place_in_original(content, None, end, is_end=True)]
-            == words
+            content[original_offset(content, None, start) : original_offset(content, None, end, is_end=True)] == words
         )
     inside = read.index("certificate")
-    start, end = (place_in_original(content, None, inside, is_end=is_end) for is_end in (False, True))
+    start, end = (original_offset(content, None, inside, is_end=is_end) for is_end in (False, True))
     assert content[start:end] == CERTIFICATE
 
 

@@ -116,66 +116,66 @@ class Together(Generic[T, R]):
     def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
         self._do = do
         self._most = most
-        self._lines: PerLoop[_Line[T, R]] = PerLoop(_Line)
+        self._queues: PerLoop[_Queue[T, R]] = PerLoop(_Queue)
 
-    async def __call__(self, wants: Sequence[T]) -> Sequence[R]:
-        """Add the items *wants* to the next batch, wait for it, and return their results, in order."""
-        line = self._lines.get()
+    async def __call__(self, items: Sequence[T]) -> Sequence[R]:
+        """Add *items* to the next batch, wait for it, and return their results, in order."""
+        queue = self._queues.get()
         answer: asyncio.Future[Sequence[R]] = asyncio.get_running_loop().create_future()
-        line.waiting.append((wants, answer))
-        if line.work is None:
-            line.work = asyncio.create_task(self._work(line))
+        queue.waiting.append((items, answer))
+        if queue.work is None:
+            queue.work = asyncio.create_task(self._work(queue))
         return await answer
 
-    async def _work(self, line: _Line[T, R]) -> None:
+    async def _work(self, queue: _Queue[T, R]) -> None:
         """Process batches until no request waits; if the event loop ends before, cancel the remaining requests."""
-        taken: list[_Place[T, R]] = []
+        taken: list[_Request[T, R]] = []
         try:
-            while line.waiting:
-                taken = line.take(self._most)
+            while queue.waiting:
+                taken = queue.take_batch(self._most)
                 await self._serve(taken)
         finally:
-            line.work = None
-            for _, answer in (*taken, *line.waiting):
+            queue.work = None
+            for _, answer in (*taken, *queue.waiting):
                 answer.cancel()  # the event loop ends; answers that are set already are kept
-            line.waiting.clear()
+            queue.waiting.clear()
 
-    async def _serve(self, taken: Sequence[_Place[T, R]]) -> None:
+    async def _serve(self, taken: Sequence[_Request[T, R]]) -> None:
         """Process one batch of requests, and set the result or the error of each caller's future."""
-        batch = [want for wants, _ in taken for want in wants]
+        batch = [item for items, _ in taken for item in items]
         try:
             results = list(await self._do(batch))
         except Exception as error:  # noqa: BLE001 - raised in the caller that caused it
             if len(taken) > 1 and not isinstance(error, FOR_ALL):
-                for place in taken:
-                    await self._serve([place])
+                for request in taken:
+                    await self._serve([request])
                 return
             for _, answer in taken:
                 if not answer.done():
                     answer.set_exception(error)
             return
-        for wants, answer in taken:
+        for items, answer in taken:
             if not answer.done():
-                answer.set_result(results[: len(wants)])
-            del results[: len(wants)]
+                answer.set_result(results[: len(items)])
+            del results[: len(items)]
 
 
-_Place = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
+_Request = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
-class _Line(Generic[T, R]):
-    """The requests of one event loop that wait for the next batch, and the asyncio task that processes the batches.
+class _Queue(Generic[T, R]):
+    """The requests of one event loop that wait for the next batch, and the asyncio task that serves the batches.
 
     A request is a pair: the items of one caller, and the future of their results.
     """
 
     def __init__(self) -> None:
-        self.waiting: list[_Place[T, R]] = []
+        self.waiting: list[_Request[T, R]] = []
         self.work: asyncio.Task[None] | None = None
 
-    def take(self, most: int) -> list[_Place[T, R]]:
+    def take_batch(self, most: int) -> list[_Request[T, R]]:
         """Remove and return the first waiting requests: at most *most* items in total, but at least one request."""
-        sizes = accumulate(len(wants) for wants, _ in self.waiting)
+        sizes = accumulate(len(items) for items, _ in self.waiting)
         count = max(1, sum(size <= most for size in sizes))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
         return taken

@@ -42,7 +42,7 @@ def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[
     """
     factors = [_rate_by_code(draft, fact) for fact in facts]
     if settings.model != OFFLINE:
-        open_places = [place for place, own in enumerate(factors) if not is_plain(own)]
+        open_places = [place for place, own in enumerate(factors) if not passes_fast_path(own)]
         borderline = [facts[place] for place in open_places]
         known = (yield from count_known(borderline)) if borderline else {}
         answers = yield from ask_worths(draft, borderline, known)
@@ -63,8 +63,8 @@ def weigh_factors(factors: Mapping[str, float]) -> float:
     return sum(weight * factors[name] for name, weight in WEIGHTS.items())
 
 
-def is_plain(factors: Mapping[str, float]) -> bool:
-    """Return whether a fact's ratings are good enough to store it without asking the model: a weighted sum of 0.55.
+def passes_fast_path(factors: Mapping[str, float]) -> bool:
+    """Return whether a fact's ratings are good enough to store it without asking the model: a sum of at least 0.55.
 
     *factors*: the five ratings by name, each from 0 to 1: ``{"future_utility": 0.5, ...}``.
     """
@@ -81,7 +81,7 @@ def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
         "factual_confidence": accuracy_of(draft, fact),
         "semantic_novelty": _novelty(draft, fact),
         "temporal_recency": NEW,
-        "content_type": _type_prior(draft),
+        "content_type": _rate_content_type(draft),
     }
 
 
@@ -92,12 +92,12 @@ def _novelty(draft: Draft, fact: StatedFact) -> float:
     return min(1.0, max(0.0, min(distances, default=1.0)))
 
 
-def _type_prior(draft: Draft) -> float:
-    """Return how much facts from this type of source are worth storing: 1 for a message, 0.7 for a text, 0.5 for JSON.
+def _rate_content_type(draft: Draft) -> float:
+    """Return how much facts from sources of this type are worth storing: 1 for a message, 0.7 for a text, 0.5 for JSON.
 
     *draft* has the source. A message without a speaker counts as a text.
     """
-    prior = TYPES.get(draft.episode.kind)
-    if prior is None:
-        prior = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]
-    return prior
+    rating = TYPES.get(draft.episode.kind)
+    if rating is None:
+        rating = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]
+    return rating

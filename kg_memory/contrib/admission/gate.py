@@ -60,12 +60,12 @@ class AdmissionGate:
         rated = dict(zip((fact.id for fact in new), (yield from self.rate(draft, new, settings)), strict=True))
         worthless = {id_ for id_, worth in rated.items() if worth.score < self.in_review}
         middling = {id_: worth for id_, worth in rated.items() if self.in_review <= worth.score < self.at_once}
-        waiting = tuple(_wait(draft.namespace, id_, worth) for id_, worth in middling.items())
+        waiting = tuple(_to_review(draft.namespace, id_, worth) for id_, worth in middling.items())
         return _without(draft, worthless, WORTHLESS.format(self.in_review, self.name)), waiting
 
 
-def _wait(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return a request for a person to decide whether the fact *fact* (an id) is true; its reason is *worth*."""
+def _to_review(namespace: str, fact: str, worth: Worth) -> NewVerdict:
+    """Return the review that asks a person whether the fact with the id *fact* is true; its reason is *worth*."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 

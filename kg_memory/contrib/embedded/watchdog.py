@@ -89,13 +89,13 @@ def watch(run: str, address: str) -> None:
     link = connect(address)
     if link is None:
         return
-    own = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # the watchdog of a previous server exits within a second
-    assert own is not None  # noqa: S101 - the call waits
+    lock_fd = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # an earlier watchdog exits within a second
+    assert lock_fd is not None  # noqa: S101 - the call waits
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))  # the background process inherits it
     _detach()
     seen, quiet_since, idle = read_idle_time(run), time.monotonic(), 0.0
     while not _is_gone(link, min(LONGEST_PAUSE, max(SHORTEST_PAUSE, idle / 10))):
-        if _is_lost(run, own):
+        if _is_lost(run, lock_fd):
             os.kill(int(_info(link, "server")["process_id"]), signal.SIGKILL)
             return
         now, newest = time.monotonic(), read_idle_time(run)
@@ -104,7 +104,7 @@ def watch(run: str, address: str) -> None:
             if newest != seen or is_held(os.path.join(run, USERS)):
                 seen, quiet_since = newest, now
             elif now - quiet_since >= idle:
-                if _stop(run, link, seen, own):
+                if _stop(run, link, seen, lock_fd):
                     return
                 quiet_since = time.monotonic()
         except FileNotFoundError:  # the folder was just deleted: the next iteration kills the server
@@ -140,14 +140,14 @@ def _is_gone(link: socket.socket, pause: float) -> bool:
     return bool(readable) and not _receive(link)
 
 
-def _is_lost(run: str, own: int) -> bool:
+def _is_lost(run: str, lock_fd: int) -> bool:
     """Return whether the folder *run* was deleted, moved or replaced by another one.
 
-    *own* is the file descriptor of the watchdog's lock in the folder. In a lost folder the server must be killed: a
+    *lock_fd* is the file descriptor of the watchdog's lock in the folder. In a lost folder the server must be killed: a
     normal shutdown would delete the socket of a new server with the same path.
     """
     try:
-        return not os.path.samestat(os.stat(os.path.join(run, WATCHDOG)), os.fstat(own))
+        return not os.path.samestat(os.stat(os.path.join(run, WATCHDOG)), os.fstat(lock_fd))
     except FileNotFoundError:
         return True
 
@@ -159,14 +159,14 @@ def _receive(link: socket.socket) -> bytes:
         return b""
 
 
-def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> bool:
+def _stop(run: str, link: socket.socket, seen: tuple[int, float], lock_fd: int) -> bool:
     """Save and stop the server, unless a client has joined since *seen*; return whether it was stopped.
 
     *run*: the folder of lock files. *link*: a connection to the server. *seen*: the last result of `read_idle_time`.
-    *own*: the file descriptor of the watchdog's lock.
+    *lock_fd*: the file descriptor of the watchdog's lock.
     """
-    _compact(run, link, own)
-    if _is_lost(run, own):
+    _rewrite_append_file(run, link, lock_fd)
+    if _is_lost(run, lock_fd):
         return False
     starting = lock(os.path.join(run, STARTING), fcntl.LOCK_EX | fcntl.LOCK_NB)
     if starting is None:
@@ -180,20 +180,20 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float], own: int) -> b
         unlock(starting)
 
 
-def _compact(run: str, link: socket.socket, own: int) -> None:
-    """Make the server rewrite its append-only file if it has grown by `REWRITE_SIZE`, and wait until it has.
+def _rewrite_append_file(run: str, link: socket.socket, lock_fd: int) -> None:
+    """If the server's append-only file has grown by `REWRITE_SIZE`, let the server rewrite it, and wait for the end.
 
-    *link*: a connection to the server. *own*: the file descriptor of the watchdog's lock. Stop waiting if the folder
-    *run* was deleted or replaced.
+    *run*: the folder of lock files; if it is deleted or replaced, stop waiting. *link*: a connection to the server.
+    *lock_fd*: the file descriptor of the watchdog's lock.
     """
-    state = _info(link, "persistence")
-    if int(state.get("aof_current_size", 0)) - int(state.get("aof_base_size", 0)) < REWRITE_SIZE:
+    aof = _info(link, "persistence")
+    if int(aof.get("aof_current_size", 0)) - int(aof.get("aof_base_size", 0)) < REWRITE_SIZE:
         return
     _ask(link, "BGREWRITEAOF")
-    state = _info(link, "persistence")
-    while "1" in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")) and not _is_lost(run, own):
+    aof = _info(link, "persistence")
+    while "1" in (aof.get("aof_rewrite_in_progress"), aof.get("aof_rewrite_scheduled")) and not _is_lost(run, lock_fd):
         time.sleep(SHORTEST_PAUSE)
-        state = _info(link, "persistence")
+        aof = _info(link, "persistence")
 
 
 def _info(link: socket.socket, section: str) -> dict[str, str]:

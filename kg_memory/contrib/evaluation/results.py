@@ -69,7 +69,7 @@ class Results:
                 row = json.loads(line)
             except ValueError:
                 raise InputError(f"{self.path}:{number}: not valid JSON; correct the line, or delete it") from None
-            self._note(row)
+            self._index_row(row)
             whole += len(line)
         self._file.truncate(whole)
         self._file.seek(0, os.SEEK_END)
@@ -95,7 +95,7 @@ class Results:
         row = {"kind": kind, **fields}
         line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
         with self._lock:
-            self._note(row)
+            self._index_row(row)
             self._file.write(line)
             self._file.flush()
 
@@ -112,8 +112,8 @@ class Results:
         """
         return self._latest[kind, system, judge]
 
-    def _note(self, row: Row) -> None:
-        """Add *row*, one line of the results file, to the rows in memory; `latest` then returns it for its question.
+    def _index_row(self, row: Row) -> None:
+        """Add *row*, one line of the results file, to the list and index in memory from which `of` and `latest` read.
 
         A ``verdict`` row (score of an answer) without a score removes the earlier row of its question instead.
         """

@@ -49,7 +49,7 @@ _SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records of a Graphiti graph to import.
+    """Read a graph of Graphiti for ``kg-memory import``; return a function that yields its facts and messages.
 
     The function's argument, a `Counter`, counts skipped records by reason. *source*: the path of a Neo4j dump, or the
     URL of Graphiti's FalkorDB, with "#name" unless the graph is named `GRAPH`. *group*: the ``group_id``; None means

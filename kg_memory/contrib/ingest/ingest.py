@@ -94,7 +94,7 @@ def _add(
     """
     refused: list[str] = []
     while True:
-        meter.next()
+        meter.start_call()
         try:
             memory.add_many(meter.count_saved(episodes), namespace=namespace, progress=meter.progress)
         except InputError as error:

@@ -110,8 +110,8 @@ class FlowRunnable(Runnable[Any, Output]):
     """Base class of LangChain runnables: a subclass implements `_run`, which `invoke` and `ainvoke` call."""
 
     @abstractmethod
-    def _run(self, given: Any, config: Config) -> Flow[Output]:
-        """Compute the runnable's output from its input *given*."""
+    def _run(self, input_: Any, config: Config) -> Flow[Output]:
+        """Compute the runnable's output from its input *input_*."""
 
     def _invoke(self, input: Any, config: Config = None, **kwargs: Any) -> Flow[Output]:  # noqa: A002 - LangChain's name
         del kwargs

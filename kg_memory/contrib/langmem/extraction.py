@@ -96,12 +96,12 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         self._inserts, self._updates, self._deletes = enable_inserts, enable_updates, enable_deletes
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
-    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
-        """Return the existing memories, updated or marked as removed, then the new ones. *given* is the input."""
+    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
+        """Return the existing memories in *input_*, updated or marked as removed, then the new ones."""
         del config
-        existing = list(self.read_existing(given.get("existing") if isinstance(given, Mapping) else None))
+        existing = list(self.read_existing(input_.get("existing") if isinstance(input_, Mapping) else None))
         external = {memory.id for memory in existing}
-        memories, removed = yield from self.revise(given, existing)
+        memories, removed = yield from self.revise(input_, existing)
         revised: list[ExtractedMemory] = []
         for memory in memories:
             if memory.id not in removed:
@@ -110,14 +110,14 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
                 revised.append(ExtractedMemory(memory.id, RemoveDoc(json_doc_id=memory.id)))
         return revised
 
-    def revise(self, given: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
+    def revise(self, input_: Mapping[str, Any], existing: Sequence[Existing]) -> Flow[tuple[list[Existing], set[str]]]:
         """Let the model add, change and remove memories; return all memories, and the ids of the memories to remove.
 
-        *given* is the runnable's input, and *existing* are the memories in it.
+        *input_* is the runnable's input (messages), and *existing* are the stored memories in it.
         """
-        messages = write_messages(require_messages(given))
+        messages = write_messages(require_messages(input_))
         memories, removed = list(existing), set[str]()
-        for _ in range(validate_count("max_steps", given.get("max_steps") or 1)):
+        for _ in range(validate_count("max_steps", input_.get("max_steps") or 1)):
             form = self._forms[bool(memories)]
             if form is None or not (messages or memories):
                 break
@@ -214,13 +214,13 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
         records = Annotated[list[self._schema], Field(min_length=1, max_length=1)]  # type: ignore[name-defined]
         self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
 
-    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
-        """Return the instance of the schema that the model extracts from ``given["messages"]``.
+    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
+        """Return the instance of the schema that the model extracts from ``input_["messages"]``.
 
         Errors: `InputError` without messages.
         """
         del config
-        messages = write_messages(require_messages(given))
+        messages = write_messages(require_messages(input_))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
         kind, wishes = self._schema.model_json_schema(), self._instructions

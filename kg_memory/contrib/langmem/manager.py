@@ -100,17 +100,17 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         """
         return store_here(self._store)
 
-    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
-        """Update the stored memories from the conversation in *given*, and return the stored items.
+    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
+        """Update the stored memories from the conversation in *input_*, and return the stored items.
 
-        *given* is the runnable's input. If the memory is paused, nothing is stored.
+        *input_* is the runnable's input. If the memory is paused, nothing is stored.
         """
         store, namespace = self.store, self.namespace(config)
-        before = yield from self._related(store, namespace, require_messages(given))
+        before = yield from self._related(store, namespace, require_messages(input_))
         try:
             if not before and self._default is not None:
                 before = [(yield from self._put_default(store, namespace, config))]
-            after, removed = yield from self._manage(given, before)
+            after, removed = yield from self._manage(input_, before)
             return (yield from _store_changes(store, namespace, before, after, removed))
         except MemoryPaused:
             return []
@@ -119,15 +119,15 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         """Update the memories from the conversation *messages*, and return the stored items; calls `ainvoke`."""
         return await self.ainvoke({"messages": messages})
 
-    def _manage(self, given: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
+    def _manage(self, input_: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
         """Let the model revise memories; return the revised memories, and the ids of memories to delete.
 
-        *given*: the runnable's input. *before*: the stored items related to its messages. Nothing is stored.
+        *input_*: the runnable's input. *before*: the stored items related to its messages. Nothing is stored.
         """
-        memories, removed = yield from self.memory_manager.revise(given, [_read(item) for item in before])
+        memories, removed = yield from self.memory_manager.revise(input_, [_read(item) for item in before])
         for manager, phase in self._phases:
             kept = [memory for memory in memories if memory.id not in removed]
-            messages = given["messages"] if phase.get("include_messages") else []
+            messages = input_["messages"] if phase.get("include_messages") else []
             memories, gone = yield from manager.revise({"messages": messages}, kept)
             removed |= gone
         return memories, removed
@@ -240,9 +240,9 @@ class MemorySearcher(FlowRunnable[list[SearchItem]]):
         self.namespace = Namespace(namespace)
         self._model, self._prompt, self._store = open_model(model), prompt, validate_store(store)
 
-    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[SearchItem]]:
+    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[list[SearchItem]]:
         store, namespace = store_here(self._store), self.namespace(config)
-        queries = yield from write_queries(self._model, given["messages"], self._prompt)
+        queries = yield from write_queries(self._model, input_["messages"], self._prompt)
         return (yield from search_all(store, namespace, queries, 10))
 
 

@@ -99,19 +99,19 @@ class PromptOptimizer(FlowRunnable[str]):
         self._rules = None if memory is None else Rules(memory, namespace)
         self._model, self._kind = open_model(model), kind
 
-    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[str]:
+    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[str]:
         """Return an agent's prompt, rewritten by the model to prevent the mistakes of past runs.
 
-        *given*: ``{"trajectories": [...], "prompt": ...}``; a trajectory is the messages of a run.
+        *input_*: ``{"trajectories": [...], "prompt": ...}``; a trajectory is the messages of a run.
         """
-        trajectories, prompt = write_trajectories(_field(given, "trajectories")), _read_prompt(_field(given, "prompt"))
-        if not trajectories:
+        runs, prompt = write_trajectories(_field(input_, "trajectories")), _read_prompt(_field(input_, "prompt"))
+        if not runs:
             return prompt["prompt"]
         followed = [] if self._rules is None else (yield from self._rules.current(prompt["name"], config))
-        review = {"trajectories": trajectories, "known": _number(followed)}
+        review = {"trajectories": runs, "known": _number(followed)}
         lessons, text = yield from self._learn(prompt, review)
         if lessons and self._rules is not None:
-            yield from self._rules.learn(prompt["name"], trajectories, lessons, followed, config)
+            yield from self._rules.learn(prompt["name"], runs, lessons, followed, config)
         return text
 
     async def __call__(self, trajectories: Any, prompt: str | Prompt) -> str:
@@ -175,13 +175,13 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         self._optimizer = PromptOptimizer(model, **options)
         self._model = open_model(model)
 
-    def _run(self, given: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
+    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
         """Return all prompts of an agent; the model rewrites the prompts that caused mistakes in past runs.
 
-        *given*: ``{"trajectories": [...], "prompts": [...]}``; a trajectory is the messages of a run.
+        *input_*: ``{"trajectories": [...], "prompts": [...]}``; a trajectory is the messages of a run.
         """
-        trajectories = _field(given, "trajectories")
-        prompts = [_read_prompt(prompt) for prompt in _field(given, "prompts")]
+        trajectories = _field(input_, "trajectories")
+        prompts = [_read_prompt(prompt) for prompt in _field(input_, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
             raise InputError("prompts must have different names")
         chosen = yield from self._choose(prompts, write_trajectories(trajectories))

@@ -215,14 +215,13 @@ class EpisodeStore(BaseStore):
         names: list[str] = yield from call(self.memory.data, "namespaces")
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
-    def _rank(self, namespace: str, query: str, end: int) -> Flow[list[SearchItem]]:
+    def _rank(self, namespace: str, query: str, needed: int) -> Flow[list[SearchItem]]:
         """Search *namespace* for *query*, and return the items and facts found, with their scores.
 
-        *end* is the number of results that the caller needs; there may be more. The result is [] if the memory has no
-        answer.
+        *needed*: how many results the caller needs; there may be more. The result is [] if the memory has no answer.
         """
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
-        limit = min(SPARE * end, FURTHEST)
+        limit = min(SPARE * needed, FURTHEST)
         results: SearchResults = yield from call(
             self.memory, "search", query, namespace=namespace, limit=limit, thread=thread_here(), **times
         )
@@ -238,10 +237,10 @@ class EpisodeStore(BaseStore):
         items = [to_item(labels, key, versions[key], scores[key]) for key in scores if _is_shown(versions.get(key))]
         return items + [fact_item(labels, fact) for fact in results.facts]
 
-    def _newest(self, namespace: str, matches: codec.Predicate, end: int) -> Flow[list[SearchItem]]:
+    def _newest(self, namespace: str, matches: codec.Predicate, needed: int) -> Flow[list[SearchItem]]:
         """Return the items in *namespace* whose values pass the function *matches*, latest first.
 
-        At least *end* items are returned, if so many match.
+        At least *needed* items are returned, if so many match.
         """
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
@@ -252,7 +251,7 @@ class EpisodeStore(BaseStore):
             versions |= yield from self._versions(namespace, [key for key in keys if key not in versions])
             shown = [to_item(labels, key, versions[key]) for key in versions if _is_shown(versions[key])]
             items = [item for item in shown if matches(item.value)]
-            if len(items) >= end or len(episodes) < PAGE:
+            if len(items) >= needed or len(episodes) < PAGE:
                 return items
             skip += PAGE
 
@@ -301,7 +300,7 @@ class EpisodeStore(BaseStore):
             raise NotFound(f"fact {id_!r} not found in namespace {namespace!r}")
         key = str(uuid5(UUID(id_), content.text))
         yield from self._add_version(namespace, key, content)
-        yield from self._end([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
+        yield from self._end_unstated([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
 
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
         """Store *content* as the latest version of the item *key*; end the facts that only earlier versions state.
@@ -338,12 +337,13 @@ class EpisodeStore(BaseStore):
         if former and latest is not None and latest.status is EpisodeStatus.DONE:
             among = {"where": {"source": SOURCE + key}, "namespace": namespace, "limit": MOST}
             facts: list[Fact] = yield from call(self.memory.facts, "list", **among)
-            yield from self._end(facts, latest, namespace)
+            yield from self._end_unstated(facts, latest, namespace)
 
-    def _end(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End each current fact in *facts* that *latest*, the newest version of an item, does not state.
+    def _end_unstated(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
+        """End the facts of an item's former versions that its newest version, the message *latest*, no longer states.
 
-        A fact is replaced if *latest* states a fact about the same subject. Otherwise it is retracted.
+        *facts*: those of the former versions. Each is replaced by *latest* if this states a fact about the same
+        subject, and retracted otherwise. Facts that have ended already are left as they are.
         """
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
         new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)

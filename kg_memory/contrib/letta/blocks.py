@@ -165,7 +165,7 @@ class Blocks:
         """
         block, namespace = self._find(label), self.namespace_of(label, context)
         for _ in range(ATTEMPTS):
-            base = yield from self._base(block, namespace)
+            base = yield from self._version_to_edit(block, namespace)
             value = change(base.value)
             if len(value) > block.limit:
                 raise InputError(
@@ -220,8 +220,8 @@ class Blocks:
             return place_here(template).namespace
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
-    def _base(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of *block*, to be edited; an expired version gets the initial text."""
+    def _version_to_edit(self, block: Block, namespace: str) -> Flow[Version]:
+        """Return the latest version of *block*, from which an edit starts; with the initial text if it has expired."""
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -280,7 +280,7 @@ class Blocks:
             at=after,
             thread=thread,
             source=SOURCE,
-            source_id=f"{thread} after {_digest(base)}",
+            source_id=f"{thread} after {_hash_id(base)}",
         )
         try:
             added: list[AddResult] = yield from call(
@@ -301,8 +301,8 @@ class Blocks:
         return bool(same)
 
 
-def _digest(version: Version) -> str:
-    """Return a hash of *version*'s id, as 24 hex digits, for the source id of the next version."""
+def _hash_id(version: Version) -> str:
+    """Return a hash, 24 hex digits, of the episode id of the block text *version*, for the source id of the next."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
@@ -325,12 +325,12 @@ def append_line(value: str, content: str) -> str:
 
 def replace_all(value: str, old_content: str, new_content: str) -> str:
     """Return the block text *value* with each *old_content* replaced. Errors: `InputError` if it does not occur."""
-    return value.replace(_exact(value, old_content), new_content)
+    return value.replace(_find_quote(value, old_content), new_content)
 
 
 def replace_one(value: str, old_string: str, new_string: str) -> str:
     """Return the block text *value* with *old_string* replaced. Errors: `InputError` unless it occurs exactly once."""
-    exact = _exact(value, old_string)
+    exact = _find_quote(value, old_string)
     if (count := value.count(exact)) > 1:
         raise InputError(f"{old_string!r:.200} occurs {count} times in the block; include more of the text around it")
     return value.replace(exact, new_string)
@@ -351,10 +351,10 @@ def rewrite(value: str, new_memory: str) -> str:
     return new_memory
 
 
-def _exact(value: str, old: str) -> str:
-    """Return the quote *old* as it is written in the block text *value*, where it may be unescaped.
+def _find_quote(value: str, old: str) -> str:
+    """Return the text to replace in the block text *value*: *old* or, if only that occurs, *old* unescaped.
 
-    For the quote "&lt;", the result may be "<". Errors: `InputError` if *old* does not occur.
+    *old* is a quote by a model, which sees the text escaped: "&lt;" for "<". Errors: `InputError` if neither occurs.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:

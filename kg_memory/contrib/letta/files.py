@@ -112,7 +112,7 @@ class Files:
         version: Version = yield from call(self.blocks, "get", OPEN, context)
         here = CallContext(self.blocks.memory, self.blocks.namespace_of(OPEN, context))
         shown: list[str] = []
-        for name, offset, length in _parse_open(version.value):
+        for name, offset, length in _parse_open_files(version.value):
             lines = yield from _read_file(here, name)
             if lines:
                 shown.append(_page(name, lines, offset, length))
@@ -216,8 +216,8 @@ def _open(
         raise NotFound(f"file {file_name!r:.200} not found; grep and search_files return file names")
 
     def change(value: str) -> str:
-        others = [entry for entry in _parse_open(value) if entry[0] != file_name]
-        return _format_open([*others, (file_name, *page)][-MOST_OPEN:])
+        others = [entry for entry in _parse_open_files(value) if entry[0] != file_name]
+        return _format_open_files([*others, (file_name, *page)][-MOST_OPEN:])
 
     yield from call(files.blocks, "edit", OPEN, change, here.context)
     return "\n".join((DATA, _page(file_name, lines, *page))), {"file": file_name, "lines": len(lines)}
@@ -230,10 +230,10 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
     """
 
     def change(value: str) -> str:
-        others = [entry for entry in _parse_open(value) if entry[0] != file_name]
-        if len(others) == len(_parse_open(value)):
+        others = [entry for entry in _parse_open_files(value) if entry[0] != file_name]
+        if len(others) == len(_parse_open_files(value)):
             raise NotFound(f"file {file_name!r:.200} is not open; close only open files")
-        return _format_open(others)
+        return _format_open_files(others)
 
     yield from call(files.blocks, "edit", OPEN, change, here.context)
     return f"Closed: {escape_line(file_name)}", {"file": file_name}
@@ -295,10 +295,11 @@ def _shown(line: str) -> str:
 # The block of open files: one JSON line for each file
 
 
-def _parse_open(value: str) -> list[tuple[str, int, int]]:
-    """Parse the list of open files to (file name, lines to skip, number of lines) for each file.
+def _parse_open_files(value: str) -> list[tuple[str, int, int]]:
+    """Return (file name, lines to skip, number of lines) for each file that the agent has open.
 
-    *value*: one JSON array a line, such as ``["monday", 0, 50]``.
+    *value*: the text of the block with the open files, one JSON array a line: ``["monday", 0, 50]``. Other lines are
+    skipped.
     """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():
@@ -311,7 +312,7 @@ def _parse_open(value: str) -> list[tuple[str, int, int]]:
     return entries
 
 
-def _format_open(entries: Iterable[tuple[str, int, int]]) -> str:
+def _format_open_files(entries: Iterable[tuple[str, int, int]]) -> str:
     return "\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
 
 

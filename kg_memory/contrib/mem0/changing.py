@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain
 from typing import Any
 from uuid import uuid4
 
@@ -55,8 +54,8 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """The arguments of `Memory.add` or `update` that apply to all messages of the call.
+class AddRequest:
+    """The arguments of a call of `Memory.add` or `update` that apply to all its messages: ids, metadata and times.
 
     `ids`: user_id and so on. `metadata`: that of the caller. `about`: further labels to store, such as "memory_type".
     `at`: the time of the messages (None: now).
@@ -72,8 +71,8 @@ class Note:
     def of_arguments(
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
-    ) -> Note:  # fmt: skip
-        """Return the arguments of `Memory.add` that apply to all its messages, validated, as a `Note`.
+    ) -> AddRequest:  # fmt: skip
+        """Validate the arguments of `Memory.add` that apply to all its messages, and return them as an `AddRequest`.
 
         *timestamp*: the time of the messages (None: now). *expiration_date*: the last day on which they are shown
         (None: no end). *memory_type*: None or "procedural_memory". Errors: `InputError`.
@@ -85,8 +84,8 @@ class Note:
         at = None if timestamp is None else parse_time(timestamp)
         return cls(read_ids(ids), metadata, about, at, expires_at)
 
-    def fields(self, message: Message) -> Item:
-        """Return the fields to store with *message*, except its text: source, source_id, labels, at and expires_at.
+    def fields_of(self, message: Message) -> Item:
+        """Return the fields with which *message* is stored, except its text: source, source_id, labels, at, expires_at.
 
         The source_id is random: if the same message is added again, it is stored again.
         """
@@ -94,31 +93,34 @@ class Note:
         times = {"at": self.at, "expires_at": self.expires_at}
         return {"source": SOURCE, "source_id": uuid4().hex, "labels": labels, **times}
 
-    def episode(self, message: Message) -> Item:
-        """Return *message* as the dict of an episode, from which a model extracts facts; its thread is the run_id."""
-        about = {"content": message.text, "speaker": message.speaker, "thread": self.ids.get("run_id")}
-        return {**about, **self.fields(message)}
+    def episode_of(self, message: Message) -> Item:
+        """Convert a Mem0 *message* to an episode for `GraphMemory.add_many`: ``{"content": ..., "speaker": ...}``.
 
-    def rows(self, message: Message) -> list[Item]:
+        A model extracts facts from it. Its thread is the run_id.
+        """
+        about = {"content": message.text, "speaker": message.speaker, "thread": self.ids.get("run_id")}
+        return {**about, **self.fields_of(message)}
+
+    def rows_of(self, message: Message) -> list[Item]:
         """Return *message* as rows for `facts.add_many`, each with at most 2,000 characters of its text, verbatim."""
         about = {"subject": message.speaker, "predicate": NOTED}
         texts = (piece.content.strip() for piece in split_content(message.text.strip(), LONGEST_NOTE))
-        return [{**about, "sentence": text, **self.fields(message)} for text in texts if text]
+        return [{**about, "sentence": text, **self.fields_of(message)} for text in texts if text]
 
 
-def add(view: View, messages: object, note: Note, *, infer: bool) -> Flow[list[Item]]:
+def add(view: View, messages: object, request: AddRequest, *, infer: bool) -> Flow[list[Item]]:
     """Store *messages*, and return an event for each memory that changed: ``[{"event": "ADD", "memory": ..., ...}]``.
 
     *infer*: a model extracts memories, except procedural ones; otherwise messages are stored verbatim. Errors:
     `InputError`; `ModelError` if the model could not read a stored message.
     """
-    owner = Owner.of_ids(view.collection, note.ids)
+    owner = Owner.of_ids(view.collection, request.ids)
     spoken = parse_messages(messages)
-    if infer and note.about["memory_type"] is None:
-        episodes = [note.episode(message) for message in spoken if message.role in ROLES]
+    if infer and request.about["memory_type"] is None:
+        episodes = [request.episode_of(message) for message in spoken if message.role in ROLES]
         return (yield from _settle(view, owner, "add_many", episodes))
-    rows = [note.rows(message) for message in spoken]
-    return (yield from _settle(view, owner, "facts.add_many", list(chain.from_iterable(rows))))
+    rows = [row for message in spoken for row in request.rows_of(message)]
+    return (yield from _settle(view, owner, "facts.add_many", rows))
 
 
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
@@ -179,10 +181,10 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
         raise InputError(f"the memory {memory_id!r} is no longer believed; add it again instead")
     if words == fact.sentence:
         return
-    message, note = _note_for(fact, words, metadata, expiration, owner)
+    message, request = _replacement(fact, words, metadata or {}, expiration, owner)
     added: AddResult
     if fact.predicate != NOTED:
-        [added] = yield from view.call("add_many", owner, [note.episode(message)])
+        [added] = yield from view.call("add_many", owner, [request.episode_of(message)])
         if added.error:
             raise ModelError(f"the text could not be read ({added.error}); it is stored: call update again to retry")
         if added.facts and set(added.facts) <= {fact.sentence}:
@@ -191,13 +193,13 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
             yield from view.call("facts.replace", owner, fact.id, episode=added.episode)
             return
         yield from view.call("privacy.forget", owner, episode=added.episode)
-    row = {"subject": fact.subject, "predicate": NOTED, "sentence": words, **note.fields(message)}
+    row = {"subject": fact.subject, "predicate": NOTED, "sentence": words, **request.fields_of(message)}
     [added] = yield from view.call("facts.add_many", owner, [row])
     yield from view.call("facts.replace", owner, fact.id, episode=added.episode)
 
 
-def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any, owner: Owner) -> tuple[Message, Note]:
-    """Return (message, note) for the text *words* that replaces *fact*: the message, and the data to store with it.
+def _replacement(fact: Fact, text: str, metadata: Entries, expiration: Any, owner: Owner) -> tuple[Message, AddRequest]:
+    """Return the message with which to replace *fact* by *text*, and the ids, labels and times to store with it.
 
     *metadata* is added to that of *fact*. *expiration*: the last day on which the memory is shown; `UNSET`: unchanged.
     """
@@ -207,7 +209,7 @@ def _note_for(fact: Fact, words: str, metadata: Entries | None, expiration: Any,
     before = labels.pop("expiration_date", None)
     last_day, expires_at = read_expiration(before if expiration is UNSET else expiration)
     about = {"memory_type": labels.pop("memory_type", None), "expiration_date": last_day}
-    return Message(role, name, words), Note(ids, {**to_metadata(labels), **(metadata or {})}, about, None, expires_at)
+    return Message(role, name, text), AddRequest(ids, {**to_metadata(labels), **metadata}, about, None, expires_at)
 
 
 # Messages as Mem0 accepts them: a text, or a dict with role and content, or a list of these
@@ -274,13 +276,13 @@ def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
     return list(dict.fromkeys(reversed(chain)))
 
 
-def delete_all(view: View, node: FilterGroup) -> Flow[None]:
-    """Delete all memories that match the filter *node*."""
-    for owner in (yield from view.matching(node)):
-        if evaluate_for(node, owner):
+def delete_all(view: View, filter_: FilterGroup) -> Flow[None]:
+    """Delete all memories that match *filter_*."""
+    for owner in (yield from view.matching(filter_)):
+        if evaluate_for(filter_, owner):
             yield from _forget(view, owner, {"everything": True})
         else:
-            yield from _forget_matching(view, owner, node)
+            yield from _forget_matching(view, owner, filter_)
 
 
 def reset(view: View) -> Flow[None]:
@@ -289,9 +291,9 @@ def reset(view: View) -> Flow[None]:
         yield from _forget(view, owner, {"everything": True})
 
 
-def _forget_matching(view: View, owner: Owner, node: FilterGroup) -> Flow[None]:
-    """Delete the messages in the namespace of *owner* whose labels match the filter *node*."""
-    where = to_where(node, owner)
+def _forget_matching(view: View, owner: Owner, filter_: FilterGroup) -> Flow[None]:
+    """Delete the messages in the namespace of *owner* whose labels match *filter_*."""
+    where = to_where(filter_, owner)
     while True:
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
         for episode in episodes:

@@ -38,8 +38,8 @@ class Test(NamedTuple):
     value: Any
 
     @property
-    def is_ours(self) -> bool:
-        """Whether a `GraphMemory` filter can express the condition; if not, search results are tested."""
+    def is_translatable(self) -> bool:
+        """Whether a `GraphMemory` filter can express the condition; if not, `holds` tests it on search results."""
         if self.operator in TEXTS or self.field == "memory":
             return False
         return self.operator in EQUALITIES or self.field in TIMES or not isinstance(self.value, str)
@@ -52,9 +52,9 @@ class FilterGroup(NamedTuple):
     parts: tuple[Node, ...]
 
     @property
-    def is_ours(self) -> bool:
+    def is_translatable(self) -> bool:
         """Whether a `GraphMemory` filter can express all conditions of the group."""
-        return all(part.is_ours for part in self.parts)
+        return all(part.is_translatable for part in self.parts)
 
 
 Node = Test | FilterGroup
@@ -64,21 +64,22 @@ Node = Test | FilterGroup
 
 
 def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> FilterGroup:
-    """Parse the Mem0 filter *filters*, and add a condition for each of *ids*, such as ``{"user_id": "ann"}``.
+    """Parse the ids and the filter of a Mem0 call to one "AND" group that requires all of them.
 
-    Errors: `InputError` for an invalid filter, or if no user_id, agent_id or run_id is required.
+    *filters*: the filter as a dict, ``{"run_id": {"in": ["r1", "r2"]}}``, or None. *ids*: ``{"user_id": "ann"}``.
+    Errors: `InputError` for an invalid filter, or if neither requires a user_id, agent_id or run_id.
     """
     tests = tuple(Test(name, "eq", value) for name, value in ids.items())
     parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
-    node = FilterGroup("AND", parts)
-    if not any(test.field in OWNERS for test in _required(node)):
+    group = FilterGroup("AND", parts)
+    if not any(test.field in OWNERS for test in _required(group)):
         raise InputError("filters must have user_id, agent_id or run_id, as in filters={'user_id': 'ann'}")
-    return node
+    return group
 
 
-def _required(node: FilterGroup) -> Iterator[Test]:
-    """Yield the conditions in *node* that every matching memory must fulfil, which are those outside of OR and NOT."""
-    for part in node.parts:
+def _required(group: FilterGroup) -> Iterator[Test]:
+    """Yield the conditions in *group* that every matching memory must fulfil, which are those outside of OR and NOT."""
+    for part in group.parts:
         if isinstance(part, Test):
             yield part
         elif part.join == "AND":
@@ -138,22 +139,22 @@ def _test(name: str, how: object, value: Any) -> Node:
 # Namespaces
 
 
-def owner_of(node: FilterGroup, collection: str) -> Owner | None:
-    """Return the user whose memories alone can match the filter *node*; None if it does not require a user_id."""
-    for test in _required(node):
+def owner_of(filter_: FilterGroup, collection: str) -> Owner | None:
+    """Return the user whose memories alone can match *filter_*; None if it does not require a user_id."""
+    for test in _required(filter_):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
             return Owner(collection, "user_id", test.value)
     return None
 
 
-def evaluate_for(node: Node, owner: Owner) -> bool | None:
-    """Return True if the filter *node* matches all memories of *owner*, False if it matches none, otherwise None."""
-    return _evaluate(node, owner.constants, of_all=True)
+def evaluate_for(filter_: Node, owner: Owner) -> bool | None:
+    """Return True if *filter_* matches all memories of *owner*, False if it matches none, otherwise None."""
+    return _evaluate(filter_, owner.constants, of_all=True)
 
 
-def holds(node: Node, values: Entries) -> bool:
-    """Return whether a message with the fields *values* matches the filter *node*."""
-    return bool(_evaluate(node, values, of_all=False))
+def holds(filter_: Node, values: Entries) -> bool:
+    """Return whether a message with the fields *values* matches *filter_*."""
+    return bool(_evaluate(filter_, values, of_all=False))
 
 
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
@@ -177,13 +178,13 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 # Translation
 
 
-def to_where(node: Node, owner: Owner) -> Entries | None:
-    """Translate the Mem0 filter *node* to a `GraphMemory` filter; None if no condition can be translated.
+def to_where(filter_: Node, owner: Owner) -> Entries | None:
+    """Translate the Mem0 filter *filter_* to a `GraphMemory` filter; None if no condition can be translated.
 
     Other conditions are left out: test them on the results with `holds`. *owner*: the owner of the searched namespace.
     """
-    parts = node.parts if isinstance(node, FilterGroup) and node.join == "AND" else (node,)
-    return _join_tests([_translate(part, owner) for part in parts if part.is_ours]) or None
+    parts = filter_.parts if isinstance(filter_, FilterGroup) and filter_.join == "AND" else (filter_,)
+    return _join_tests([_translate(part, owner) for part in parts if part.is_translatable]) or None
 
 
 def _translate(node: Node, owner: Owner) -> Entries:

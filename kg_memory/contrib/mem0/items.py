@@ -72,15 +72,15 @@ def is_live(fact: Fact, now: datetime) -> bool:
     return not fact.superseded_by and fact.invalid_at <= _first_time(fact)
 
 
-def is_shown(fact: Fact, owner: Owner, node: FilterGroup, *, show_expired: bool, today: date) -> bool:
-    """Return whether a message that states *fact* matches the filter *node* and has not expired by *today*.
+def is_shown(fact: Fact, owner: Owner, filter_: FilterGroup, *, show_expired: bool, today: date) -> bool:
+    """Return whether a message that states *fact* matches *filter_* and has not expired by *today*.
 
     With *show_expired*, expired messages count too, and facts whose messages were all deleted are shown.
     """
     if not fact.sources:
         return show_expired
     return any(
-        (show_expired or not _has_expired(source, today)) and holds(node, _values_of(fact, source, owner))
+        (show_expired or not _has_expired(source, today)) and holds(filter_, _values_of(fact, source, owner))
         for source in fact.sources
     )
 

@@ -8,12 +8,12 @@ from typing import Any, NoReturn, Self
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.contrib.mem0 import changing, view
-from kg_memory.contrib.mem0.changing import UNSET, Note, add, update
+from kg_memory.contrib.mem0.changing import UNSET, AddRequest, add, update
 from kg_memory.contrib.mem0.config import COLLECTION, open_config
 from kg_memory.contrib.mem0.filters import parse_filters
 from kg_memory.contrib.mem0.items import to_history
 from kg_memory.contrib.mem0.scopes import Item, Owner, read_collection, read_ids
-from kg_memory.contrib.mem0.view import Look, View
+from kg_memory.contrib.mem0.view import ReadRequest, View
 from kg_memory.errors import InputError
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
@@ -105,8 +105,8 @@ def _add(
     if prompt is not None:
         raise InputError("prompt is not supported; set custom_instructions in the config, which apply to all messages")
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "app_id": app_id}
-    note = Note.of_arguments(ids, metadata, timestamp, expiration_date, memory_type)
-    return {"results": (yield from add(self.view, messages, note, infer=infer))}
+    request = AddRequest.of_arguments(ids, metadata, timestamp, expiration_date, memory_type)
+    return {"results": (yield from add(self.view, messages, request, infer=infer))}
 
 
 def _search(
@@ -138,9 +138,9 @@ def _search(
     least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     times = (reference_date if as_of is None else as_of, believed_at)
-    look = Look.of_arguments(ids, filters, (top_k, limit), times, show_expired=show_expired)
+    request = ReadRequest.of_arguments(ids, filters, (top_k, limit), times, show_expired=show_expired)
     recipe = FACTS.with_(rerankers=[{"by": "cross_encoder"}]) if rerank and self.view.reranks else FACTS
-    items = yield from view.search(self.view, query, look, recipe, explain=explain)
+    items = yield from view.search(self.view, query, request, recipe, explain=explain)
     return {"results": [item for item in items if item["score"] >= least]}
 
 
@@ -163,8 +163,8 @@ def _get_all(
     `InputError`, also without a user, agent or run id.
     """
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    look = Look.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
-    return {"results": (yield from view.get_all(self.view, look))}
+    request = ReadRequest.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
+    return {"results": (yield from view.get_all(self.view, request))}
 
 
 def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:

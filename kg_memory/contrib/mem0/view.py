@@ -61,14 +61,14 @@ class View:
         owners = (Owner.of_namespace(self.collection, name) for name in sorted(names))
         return [owner for owner in owners if owner is not None]
 
-    def matching(self, node: FilterGroup) -> Flow[list[Owner]]:
-        """Return the owners (users, agents or runs) who may have memories that match the filter *node*.
+    def matching(self, filter_: FilterGroup) -> Flow[list[Owner]]:
+        """Return the owners (users, agents or runs) who may have memories that match *filter_*.
 
         If the filter requires a user_id, this is one owner. Otherwise all namespaces are examined.
         """
-        owner = owner_of(node, self.collection)
+        owner = owner_of(filter_, self.collection)
         owners = [owner] if owner else (yield from self.owners())
-        return [owner for owner in owners if evaluate_for(node, owner) is not False]
+        return [owner for owner in owners if evaluate_for(filter_, owner) is not False]
 
     def keep_places(self, ids: Iterable[str], owner: Owner) -> None:
         """Cache *owner* as the owner of the memories with the given *ids*, for later calls of `locate`."""
@@ -139,13 +139,13 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReadRequest:
     """The validated arguments of a `search` or `get_all` call, except those that only one of the two has.
 
-    `node` is the parsed filter, and `top` the maximum number of results. For the other fields, see `Memory.search`.
+    `filter` is the parsed filter, and `top` the maximum number of results. For the other fields, see `Memory.search`.
     """
 
-    node: FilterGroup
+    filter: FilterGroup
     top: int
     as_of: Time | None
     believed_at: Time | None
@@ -155,31 +155,30 @@ class Look:
     def of_arguments(
         cls, ids: Mapping[str, object], filters: Entries | None, counts: Iterable[int | None],
         times: tuple[Time | None, Time | None], *, show_expired: bool,
-    ) -> Look:  # fmt: skip
-        """Validate the arguments of `Memory.search` or `Memory.get_all`, and return them as a `Look`.
+    ) -> ReadRequest:  # fmt: skip
+        """Validate the arguments of `Memory.search` or `Memory.get_all`, and return them as a `ReadRequest`.
 
         *counts* are possible limits; the first that is not None is used. *times* are (as_of, believed_at). Errors:
         `InputError` for an invalid argument.
         """
         top = next((count for count in counts if count is not None), TOP)
-        as_of, believed_at = times
-        node = parse_filters(filters, read_ids(ids))
-        return cls(node, validate_count("top_k", top, 0), as_of, believed_at, show_expired)
+        filter_ = parse_filters(filters, read_ids(ids))
+        return cls(filter_, validate_count("top_k", top, 0), *times, show_expired)
 
 
-def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, past: bool = False) -> Flow[list[Fact]]:
-    """Return the *facts* of *owner* that match the filter in *look* and have not expired, each only once.
+def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fact], *, past: bool) -> Flow[list[Fact]]:
+    """Return the *facts* of *owner* that match the filter in *request* and have not expired, each only once.
 
-    Ended facts are left out, unless *past* is true or *look* has a time (`as_of`).
+    Ended facts are left out, unless *past* is true or *request* has a time (`as_of`).
     """
     now = datetime.now(UTC)
-    passes = partial(is_shown, owner=owner, node=look.node, show_expired=look.show_expired, today=now.date())
+    passes = partial(is_shown, owner=owner, filter_=request.filter, show_expired=request.show_expired, today=now.date())
     latest: dict[str, Fact] = {}
     for fact in facts:
         latest.setdefault(fact.id, fact)
     passing: list[Fact] = []
     for fact in latest.values():
-        if not (past or look.as_of is not None or is_live(fact, now)):
+        if not (past or request.as_of is not None or is_live(fact, now)):
             continue
         shown = passes(fact)
         if not shown and len(fact.sources) == SOURCES:  # maybe a source beyond the first ones passes
@@ -190,69 +189,71 @@ def _passing(view: View, owner: Owner, look: Look, facts: Iterable[Fact], *, pas
     return passing
 
 
-def search(view: View, query: str, look: Look, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the memories that best match *query*, as Mem0 dicts, from all namespaces that match the filter in *look*.
+def search(view: View, query: str, request: ReadRequest, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
+    """Return the memories that best match *query* and pass the filter of *request*, as Mem0 dicts, best first.
 
-    *recipe* configures the search. *explain* adds ``"score_details"`` to each dict.
+    *request* also has the limit and the times. *recipe* configures the search. *explain* adds ``"score_details"`` to
+    each dict.
     """
     items: list[Item] = []
-    if look.top:
-        for owner in (yield from view.matching(look.node)):
-            items += yield from _search_in(view, owner, look, query, {"recipe": recipe, "explain": explain})
+    if request.top:
+        for owner in (yield from view.matching(request.filter)):
+            items += yield from _search_in(view, owner, request, query, {"recipe": recipe, "explain": explain})
     items.sort(key=lambda item: -item["score"])
-    return items[: look.top]
+    return items[: request.top]
 
 
-def _search_in(view: View, owner: Owner, look: Look, query: str, how: Entries) -> Flow[list[Item]]:
+def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: Entries) -> Flow[list[Item]]:
     """Return the memories of *owner* that best match *query*, as Mem0 dicts.
 
-    *look* has the filter and the limit; *how* has further arguments of `GraphMemory.search`.
+    *request* has the filter and the limit; *how* has further arguments of `GraphMemory.search`.
     """
-    where = to_where(look.node, owner)
+    where = to_where(request.filter, owner)
     names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
-    during = None if names_time or look.as_of is not None else EVER
-    times = {"as_of": look.as_of, "during": during, "believed_at": look.believed_at}
-    size = max(2 * look.top, TOP)
+    during = None if names_time or request.as_of is not None else EVER
+    times = {"as_of": request.as_of, "during": during, "believed_at": request.believed_at}
+    size = max(2 * request.top, TOP)
     while True:
         # Repeated with a higher limit if too few results match the filter.
         results: SearchResults = yield from view.call("search", owner, query, limit=size, where=where, **how, **times)
         hits = () if results.abstains else results.facts
         past = results.time is not None and results.time.words is not None
-        facts = yield from _passing(view, owner, look, hits, past=past)
+        facts = yield from _passing(view, owner, request, hits, past=past)
         seen = len({fact.id for fact in results.facts})
-        if len(facts) >= look.top or seen < size or size >= MOST:
+        if len(facts) >= request.top or seen < size or size >= MOST:
             break
         size = min(4 * size, MOST)
     view.keep_places((fact.id for fact in facts), owner)
-    items = [to_memory(fact, owner, fact.score or 0.0) for fact in facts[: look.top]]
+    items = [to_memory(fact, owner, fact.score or 0.0) for fact in facts[: request.top]]
     told = {each.id: explain_score(each) for each in results.explanations}
     return [{**item, "score_details": told.get(item["id"])} for item in items] if how["explain"] else items
 
 
-def get_all(view: View, look: Look) -> Flow[list[Item]]:
-    """Return the memories that match the filter in *look*, the arguments of the call, as Mem0 dicts.
+def get_all(view: View, request: ReadRequest) -> Flow[list[Item]]:
+    """Return the memories that match the filter in *request*, the arguments of the call, as Mem0 dicts.
 
     They are sorted by namespace and, within a namespace, from the latest to the earliest.
     """
     items: list[Item] = []
-    if look.top:
-        for owner in (yield from view.matching(look.node)):
-            items += yield from _list_in(view, owner, look, look.top - len(items))
-            if len(items) >= look.top:
+    if request.top:
+        for owner in (yield from view.matching(request.filter)):
+            items += yield from _list_in(view, owner, request, request.top - len(items))
+            if len(items) >= request.top:
                 break
     return items
 
 
-def _list_in(view: View, owner: Owner, look: Look, most: int) -> Flow[list[Item]]:
-    """Return at most *most* memories in the namespace of *owner* that match the filter of *look*, latest first."""
+def _list_in(view: View, owner: Owner, request: ReadRequest, most: int) -> Flow[list[Item]]:
+    """Return at most *most* memories in the namespace of *owner* that match the filter of *request*, latest first."""
     facts: dict[str, Fact] = {}
     seen: set[str] = set()
-    how = {"where": to_where(look.node, owner), "as_of": look.as_of, "believed_at": look.believed_at, "limit": LISTED}
+    times = {"as_of": request.as_of, "believed_at": request.believed_at}
+    how = {"where": to_where(request.filter, owner), **times, "limit": LISTED}
     after: str | None = None
     while True:
         page: Paged[Fact] = yield from view.call("facts.list", owner, after=after, **how)
         new = [fact for fact in page if fact.id not in seen]
-        for fact in (yield from _passing(view, owner, look, new)):
+        for fact in (yield from _passing(view, owner, request, new, past=False)):
             facts[fact.id] = fact
         seen.update(fact.id for fact in new)
         after = page.next

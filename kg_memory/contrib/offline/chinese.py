@@ -121,7 +121,7 @@ def read_chinese(content: str, scene: Scene) -> Parse:
 def _find_mentions(text: str, scene: Scene) -> list[Mention]:
     """Return the mentions of titles, relatives, names and topics in a Chinese *text*; *scene* has known names."""
     mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
-    mentions += _relatives(text, scene)
+    mentions += _find_relatives(text, scene)
     mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
     for name in dict.fromkeys((scene.speaker, scene.listener, *scene.names)):
         if name and len(name) > 1:
@@ -147,8 +147,8 @@ def _name_relatives(mentions: list[Mention]) -> list[Mention]:
     return kept
 
 
-def _relatives(text: str, scene: Scene) -> Iterator[Mention]:
-    """Yield mentions of relatives: 我姐姐李娜 (my sister Li Na) as 李娜; Ann's 我妈妈 (my mother) as Ann的妈妈."""
+def _find_relatives(text: str, scene: Scene) -> Iterator[Mention]:
+    """Yield the speaker's relatives: 李娜 for 我姐姐李娜 (my sister Li Na), Ann的妈妈 for Ann's 我妈妈 (my mother)."""
     for match in _RELATIVE.finditer(text):
         kin = match["kin"]
         if match["name"]:
@@ -198,12 +198,12 @@ def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
 
     Words that jieba does not know are found only at the start of a long text, since that is slow.
     """
-    left = _MOST_UNKNOWN
-    is_short = len(text) * _RARE <= left or _cost(tagger, text) <= left
+    budget = _MOST_UNKNOWN
+    is_short = len(text) * _RARE <= budget or _cost(tagger, text) <= budget
     for part in [text] if is_short else _PARTS.findall(text):
         cost = 0 if is_short else _cost(tagger, part)
-        yield from tagger.cut(part, HMM=cost <= left)
-        left -= cost if cost <= left else 0
+        yield from tagger.cut(part, HMM=cost <= budget)
+        budget -= cost if cost <= budget else 0
 
 
 def _cost(tagger: ModuleType, text: str) -> int:
@@ -252,7 +252,7 @@ def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main:
     statements = _with_clauses(statements, sentence)
     if statements:
         return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
-    return _read_general(sentence, found, speaker, main)
+    return _link_mentions(sentence, found, speaker, main)
 
 
 def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[TextStatement]:
@@ -266,17 +266,18 @@ def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[T
     return placed
 
 
-def _read_general(
-    sentence: Sentence, inside: list[Mention], speaker: Mention | None, main: Mention | None
+def _link_mentions(
+    sentence: Sentence, mentions: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[TextStatement]:
-    """Return a list with one statement that relates the subject of a sentence to the entities *inside* it, or [].
+    """Return one statement that links the subject of a sentence without a known verb to its other entities, or [].
 
-    The subject is *speaker* or, if None, *main*, the first entity in the text.
+    An example is [(Ann, SAYS_ABOUT, Oslo)]. *mentions*: the entities in the sentence. The subject is *speaker* or, if
+    None, *main*, the first entity in the message.
     """
     subject = speaker or main
     if subject is None:
         return []
-    objects = tuple(mention for mention in inside if mention.name != subject.name)[:MOST_OBJECTS]
+    objects = tuple(mention for mention in mentions if mention.name != subject.name)[:MOST_OBJECTS]
     about = not speaker or _ME.search(sentence.text) or any(mention.named for mention in objects)
     if not objects or not about:
         return []
@@ -293,7 +294,7 @@ def _read_match(
     subject.
     """
     text, offset = sentence.text, sentence.start
-    subject = _subject(text[: match.start()], offset, inside, speaker)
+    subject = _find_subject(text[: match.start()], offset, inside, speaker)
     if subject is None:
         return None
     begin = offset + match.end()
@@ -302,7 +303,7 @@ def _read_match(
     near = objects[0].start - begin if objects else 99
     if pattern.free:
         words = _FREE.match(text, match.end())
-        free = _free_object(words, offset, pattern.kind, objects) if words else None
+        free = _object_from_words(words, offset, pattern.kind, objects) if words else None
         if free is not None and (near > 2 or pattern.kind != TOPIC or not objects[0].named):
             objects = [free, *(mention for mention in objects if mention.start >= free.end)]
         elif near > 2:
@@ -353,14 +354,15 @@ def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> 
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 
 
-def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention | None) -> Mention | None:
-    """Return the subject of the verb after *before*: a name, the last person for 她 (she) or 他 (he), or *speaker*.
+def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Mention | None) -> Mention | None:
+    """Return the subject of the verb that follows the text *before* in a Chinese sentence, or None.
 
-    *inside* are the names and nouns in the sentence, which begins at *offset* in the text.
+    It is a name in the verb's clause or, for 她 (she) or 他 (he), the last person before it; without these, *speaker*.
+    *mentions*: the entities in the sentence, which begins at *offset* in the message.
     """
     clause = _COMMA.split(before)[-1]
     begin, end = offset + len(before) - len(clause), offset + len(before)
-    names = [mention for mention in inside if mention.end <= end and mention.named]
+    names = [mention for mention in mentions if mention.end <= end and mention.named]
     me = _ME.search(clause)
     for name in names:
         if begin <= name.start and name.type in (PERSON, ORGANISATION) and (name.kin or not me):
@@ -370,10 +372,11 @@ def _subject(before: str, offset: int, inside: list[Mention], speaker: Mention |
     return next((name for name in reversed(names) if name.type == PERSON), None)
 
 
-def _free_object(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
-    """Return the *words* after a verb as an object of type *kind*; None if they are too long or mean little.
+def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
+    """Return the verb's object that *words*, a match of `_FREE` after the verb, name, as a mention of type *kind*.
 
-    A named entity in *objects* that starts there is returned instead, if *kind* is a place or a person.
+    None if the words are too long or mean little. A named entity in *objects* that starts there is returned instead, if
+    *kind* is a place or a person.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))

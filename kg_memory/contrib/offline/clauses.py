@@ -299,7 +299,7 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
     border = _CHINESE_BORDER if chinese else _BORDER
     outside = (token for token in border.finditer(text) if not _is_in_date(dates, token.start()))
     tokens = [token for token in outside if not _is_in_verb(verbs, token.start())]
-    cuts: list[tuple[int, bool]] = [(0, True)]
+    starts: list[tuple[int, bool]] = [(0, True)]
     joins = chinese
     for place, token in enumerate(tokens):
         stop = tokens[place + 1].start() if place + 1 < len(tokens) else len(text)
@@ -309,21 +309,21 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
         after = (token.end(), stop)
         dated = _has_date(dates, *after) and _is_bare(text, after, dates)
         if chinese or dated or token[0] in ";\n" or _opens(text, after, verbs, dates):
-            cuts.append((token.end(), joins))
+            starts.append((token.end(), joins))
         joins = chinese
-    return _join_dates(text, cuts, dates)
+    return _merge_date_clauses(text, starts, dates)
 
 
-def _join_dates(text: str, cuts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the positions of clauses, each clause that is only a date merged with the clause after or before it.
+def _merge_date_clauses(text: str, starts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
+    """Return the (start, end) of each clause of *text*, after merging clauses that are only a date with a neighbour.
 
-    *cuts* has (start, whether a word such as "and" precedes) for each clause. A date after "and", or at the start, is
-    merged with the clause after it.
+    *starts* has (start, whether a word such as "and" precedes) for each clause. "In May, I moved": a date at the start
+    or after "and" is merged with the clause after it, other dates with the clause before. *dates*: those in *text*.
     """
     clauses: list[Span] = []
     opening: int | None = None
-    for place, (start, joins) in enumerate(cuts):
-        end = cuts[place + 1][0] if place + 1 < len(cuts) else len(text)
+    for place, (start, joins) in enumerate(starts):
+        end = starts[place + 1][0] if place + 1 < len(starts) else len(text)
         if _has_date(dates, start, end) and _is_bare(text, (start, end), dates):
             if joins and end < len(text):
                 opening = start if opening is None else opening

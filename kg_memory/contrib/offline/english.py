@@ -76,7 +76,7 @@ _MAY_DATE = re.compile(
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _IS_ONE = re.compile(r"\s(?:is|are|was|were) (?:an?|the) [\w\s-]+$", re.IGNORECASE)
 """Words between a thing and its location: "Acme is a company based in Oslo"."""
-OF_THINGS = frozenset({"RUNS_ON", "BUILT_WITH", "USES"})
+UNNAMED_SUBJECTS = frozenset({"RUNS_ON", "BUILT_WITH", "USES"})
 """Predicates whose subject may be an unnamed thing: "the memory-system runs on Qdrant"."""
 LISTING = frozenset({"LIKES", "DISLIKES", "IS_ALLERGIC_TO", "PREFERS", "USES"})
 """Predicates that state one fact for each of several listed objects."""
@@ -162,14 +162,14 @@ class _SentenceReader:
         told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
         statements = self._with_clauses(statements)
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
-        left = [mention for mention in self.mentions if mention.name not in used]
+        unused = [mention for mention in self.mentions if mention.name not in used]
         kinship = list(self._read_kinship(told_by)) if told_by else []
         # An age has no relation to the other mentions: "I'm worried about my resume, I'm 60".
-        if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(left) <= 2):
-            statements += self._read_general(left)
+        if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(unused) <= 2):
+            statements += self._link_mentions(unused)
         elif statements:
             clause = statements[-1].quote
-            named = [mention for mention in left if mention.named and _is_within(mention, clause)]
+            named = [mention for mention in unused if mention.named and _is_within(mention, clause)]
             statements[-1] = widen(statements[-1], named) if named else statements[-1]
         return choose_statements([*statements, *kinship])
 
@@ -234,7 +234,7 @@ class _SentenceReader:
         if pattern.predicate == "IS_NAMED":
             subject = self.speaker
         else:
-            subject = self._subject(before, of_things=_is_of_things(pattern, self.text[start:end]))
+            subject = self._find_subject(before, allow_unnamed=_allows_unnamed(pattern, self.text[start:end]))
         if subject is None:
             return []
         if pattern.predicate == "DOES":
@@ -282,9 +282,9 @@ class _SentenceReader:
             return [statement]
         return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
-    def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, left: Mention) -> list[TextStatement]:
-        """Return the statement about Oslo in "moved from Rome to Oslo"; *left* is the mention of Rome."""
-        end = left.end - self.start
+    def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, origin: Mention) -> list[TextStatement]:
+        """Return the statement about Oslo in "moved from Rome to Oslo"; *origin* is the mention of Rome."""
+        end = origin.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
         objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
         return [self._statement(subject, predicate, objects, "is", 0.8)] if objects else []
@@ -303,11 +303,14 @@ class _SentenceReader:
                 continue
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
-    def _read_general(self, left: Sequence[Mention]) -> list[TextStatement]:
-        """Relate the sentence's subject to the entities *left* if no verb does: [(Ann, SAYS_ABOUT, Oslo)], or []."""
+    def _link_mentions(self, unused: Sequence[Mention]) -> list[TextStatement]:
+        """Return one statement that links the sentence's subject to the mentions *unused*, which no verb does.
+
+        An example is [(Ann, SAYS_ABOUT, Oslo)]. The result is [] without a subject, and for advice and general remarks.
+        """
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
-        subject = self.speaker or (self.person if pronoun else None) or self.main or (left[0] if left else None)
-        objects = tuple(mention for mention in left if subject is not None and mention.name != subject.name)
+        subject = self.speaker or (self.person if pronoun else None) or self.main or (unused[0] if unused else None)
+        objects = tuple(mention for mention in unused if subject is not None and mention.name != subject.name)
         if subject is None or not objects:
             return []
         if self.speaker and not _FIRST_PERSON.search(self.text):
@@ -322,14 +325,17 @@ class _SentenceReader:
 
     # Subjects and objects.
 
-    def _subject(self, before: str, *, of_things: bool = False) -> Mention | None:
-        """Return the subject of the verb after *before*, or None; with *of_things*, even an unnamed one: "the car"."""
+    def _find_subject(self, before: str, *, allow_unnamed: bool = False) -> Mention | None:
+        """Return the subject of the verb that follows the text *before*: the mention of Ann for "Ann", or None.
+
+        A pronoun gives the person that it means. *allow_unnamed*: accept a thing without a name, such as "the car".
+        """
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
         if pronoun is not None and _all_light(words[pronoun + 1 :]):
             return self._person(words[pronoun].split("'")[0], len(before))
-        name = self._name_before(before, len(before) - len(lead), of_things=of_things)
+        name = self._name_before(before, len(before) - len(lead), allow_unnamed=allow_unnamed)
         if name is not None or not _all_light(words):
             return name
         if len(lead) == len(before):
@@ -355,14 +361,14 @@ class _SentenceReader:
         before = (one for one in reversed(self.mentions) if one.end - self.start <= at and one.name not in present)
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
-    def _name_before(self, before: str, begin: int, *, of_things: bool) -> Mention | None:
+    def _name_before(self, before: str, begin: int, *, allow_unnamed: bool) -> Mention | None:
         """Return the subject of the verb after *before*: the last entity mentioned in ``before[begin:]``; else None.
 
-        *begin*: where the verb's clause begins. *of_things*: accept a thing without a name, such as "the car".
+        *begin*: where the verb's clause begins. *allow_unnamed*: accept a thing without a name, such as "the car".
         """
         for mention in reversed(self.mentions):
             end = mention.end - self.start
-            if (mention.named or of_things) and begin < end <= len(before):
+            if (mention.named or allow_unnamed) and begin < end <= len(before):
                 opens = _all_light(_WORDS.findall(before[begin : mention.start - self.start].casefold()))
                 if mention.named and mention.type not in (PERSON, ORGANISATION) and not mention.kin and not opens:
                     return None
@@ -379,8 +385,8 @@ def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
     return text
 
 
-def _is_of_things(pattern: Pattern, verb: str) -> bool:
-    return pattern.predicate in OF_THINGS and not verb.casefold().startswith(("using", "switching", "running"))
+def _allows_unnamed(pattern: Pattern, verb: str) -> bool:
+    return pattern.predicate in UNNAMED_SUBJECTS and not verb.casefold().startswith(("using", "switching", "running"))
 
 
 def _is_deed(before: str, verb: str) -> bool:

@@ -101,7 +101,7 @@ def _initials(name: str) -> str:
     return "".join(word[0].upper()[0] for word in words) if len(words) > 1 else ""
 
 
-class _Ids:
+class _EntityIds:
     """Maps each name that a message uses for an entity to its id in *entities*, the list in a prompt."""
 
     def __init__(self, entities: Sequence[GivenEntity]) -> None:
@@ -149,7 +149,7 @@ def write_facts(
     *content* is the message, written by *speaker* at the time *at*. Statements about entities not in *entities* are
     left out. *names* are predicates that the user has defined; their spelling is used.
     """
-    ids, spelling = _Ids(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
+    ids, spelling = _EntityIds(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
     for statement in parse.statements:
         subject = ids.of(statement.subject.name)
@@ -208,7 +208,7 @@ def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEn
 
     Fields about things that are not in *entities* are left out.
     """
-    ids = _Ids(entities)
+    ids = _EntityIds(entities)
     facts = []
     for field in fields:
         subject, object_ = ids.of(field.subject.name), ids.of(field.object.name)
@@ -280,7 +280,7 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
     if statement.change == "passes":
         words = content[statement.start : statement.end]
         dates = [date for date in dates if not words.startswith("for ", date.start)]  # a duration, not a date
-        return _period_while_passing(dates, at)
+        return _temporary_period(dates, at)
     if not dates or statement.change in ("plans", "never"):
         return None, at if statement.change == "ends" else None
     start, end = dates[0].interval.start, dates[0].interval.end
@@ -294,8 +294,11 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
     return (start if start <= at or statement.predicate in STATES else None), None
 
 
-def _period_while_passing(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return (start, end) of a temporary state: the first of *dates* that has not ended at the time *at*."""
+def _temporary_period(dates: Sequence[DateMention], at: datetime) -> Period:
+    """Return (start, end) of a temporary state, "staying in Rome until Friday", stated in a message of the time *at*.
+
+    They are those of the first of its *dates* that is not over at the time *at*; (None, None) without such a date.
+    """
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:

@@ -143,7 +143,7 @@ class _Pair:
         return self.new.predicate == self.existing.predicate
 
     @property
-    def shared(self) -> set[str]:
+    def shared_objects(self) -> set[str]:
         """The normalised names of the objects that both facts have, such as {"oslo"}."""
         return self.new.object_keys & self.existing.object_keys
 
@@ -171,30 +171,31 @@ class _Pair:
         return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
 
 
-def _redates(pair: _Pair) -> Judgement | None:
-    """Judge a fact that is stated again with another date: "conflicts" if the new date corrects the old one.
+def _judge_dates(pair: _Pair) -> Judgement | None:
+    """Judge two facts that differ only in their dates: "conflicts", and the later fact prevails; else return None.
 
-    A birth or death in another year conflicts too. The later fact prevails. None is returned for other facts.
+    They conflict if the later fact is worded as a correction ("not in May"), or if both date a birth or a death to
+    different years.
     """
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in ((pair.new.valid_at, pair.existing.valid_at), (pair.new.invalid_at, pair.existing.invalid_at)):
         stated = new and existing and pair.later.said_at not in (new, existing)
-        if stated and new != existing and _redates_back(pair.later):
+        if stated and new != existing and _corrects_date(pair.later):
             return pair.later_wins("conflicts", "The later fact corrects the date.")
         if new and existing and new[:4] != existing[:4] and _happens_once(pair):
             return pair.dispute("It happens once, and the facts give different years.")
     return None
 
 
-def _opposes(pair: _Pair) -> Judgement | None:
+def _judge_opposites(pair: _Pair) -> Judgement | None:
     opposite = frozenset((pair.new.predicate, pair.existing.predicate)) in _OPPOSITES
-    if not opposite or not pair.shared or pair.ended:
+    if not opposite or not pair.shared_objects or pair.ended:
         return None
     return pair.later_wins("supersedes", "The preference has changed.")
 
 
-def _denies(pair: _Pair) -> Judgement | None:
+def _judge_denial(pair: _Pair) -> Judgement | None:
     """Judge a fact and its negation ("never", "not now"); return None if neither fact negates the other.
 
     A later "never" contradicts the fact. Otherwise, the later one normally ends the earlier one.
@@ -202,7 +203,7 @@ def _denies(pair: _Pair) -> Judgement | None:
     for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
         is_never = denial.predicate == NEVER + fact.predicate
         is_not_now = denial.predicate == NOT + fact.predicate and not pair.ended
-        if not pair.shared or not (is_never or is_not_now):
+        if not pair.shared_objects or not (is_never or is_not_now):
             continue
         if (is_never and denial is pair.later) or (fact is pair.later and _began_before(fact, denial)):
             return pair.later_wins("conflicts", "One fact denies the other.")
@@ -210,14 +211,14 @@ def _denies(pair: _Pair) -> Judgement | None:
     return None
 
 
-def _repeats(pair: _Pair) -> Judgement | None:
+def _judge_repeat(pair: _Pair) -> Judgement | None:
     same = says_the_same(pair.new, pair.existing)
     return Judgement("duplicate", SURE, "new", "Both facts say the same.") if same else None
 
 
-def _corrects(pair: _Pair) -> Judgement | None:
-    """Judge a later fact that corrects the object of the earlier ("in Lund, not in Uppsala"); None for other facts."""
-    if not pair.alike or pair.shared:
+def _judge_correction(pair: _Pair) -> Judgement | None:
+    """Judge a later fact that corrects the earlier, "in Lund, not in Uppsala", as "conflicts"; None for other facts."""
+    if not pair.alike or pair.shared_objects:
         return None
     words = pair.later.words
     # "Nordlys, not Acme" is a correction, "Nordlys now, not Acme" a change.
@@ -230,21 +231,21 @@ def _corrects(pair: _Pair) -> Judgement | None:
     return pair.later_wins("conflicts", "The later fact corrects the earlier one.") if corrects else None
 
 
-def _adds(pair: _Pair) -> Judgement | None:
+def _judge_addition(pair: _Pair) -> Judgement | None:
     """Judge two values, one of which is stated as an addition ("I also live in Lund"); return None for other facts."""
-    if not pair.one_at_a_time or pair.shared or not (_is_added(pair.new) or _is_added(pair.existing)):
+    if not pair.one_at_a_time or pair.shared_objects or not (_is_added(pair.new) or _is_added(pair.existing)):
         return None
     return Judgement("complements", SURE, "new", "One value is stated as an addition to the other.")
 
 
-def _passes(pair: _Pair) -> Judgement | None:
+def _judge_temporary(pair: _Pair) -> Judgement | None:
     """Judge a temporary state ("staying in Rome") beside a lasting one ("lives in Oslo"); None for other facts.
 
     The verdict is "temporary" if the new fact is the temporary state, and "complements" if the existing fact is.
     """
     ours, theirs = pair.new.predicate, pair.existing.predicate
     away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
-    if pair.shared or not (away or pair.one_at_a_time):
+    if pair.shared_objects or not (away or pair.one_at_a_time):
         return None
     new_passes, existing_passes = _is_passing(pair.new), _is_passing(pair.existing)
     if new_passes and not existing_passes:
@@ -254,9 +255,9 @@ def _passes(pair: _Pair) -> Judgement | None:
     return None
 
 
-def _replaces(pair: _Pair) -> Judgement | None:
+def _judge_replacement(pair: _Pair) -> Judgement | None:
     """Judge two values of a single-valued predicate: the later ends the earlier. Return None for other facts."""
-    if not pair.one_at_a_time or pair.shared:
+    if not pair.one_at_a_time or pair.shared_objects:
         return None
     if _happens_once(pair):
         return pair.dispute("It happens once, and the facts give different values.")
@@ -264,14 +265,14 @@ def _replaces(pair: _Pair) -> Judgement | None:
 
 
 _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
-    _redates,
-    _opposes,
-    _denies,
-    _repeats,
-    _corrects,
-    _adds,
-    _passes,
-    _replaces,
+    _judge_dates,
+    _judge_opposites,
+    _judge_denial,
+    _judge_repeat,
+    _judge_correction,
+    _judge_addition,
+    _judge_temporary,
+    _judge_replacement,
 )
 """The rules in order; the first one that applies decides."""
 
@@ -300,8 +301,8 @@ def _takes_back(fact: JudgedFact) -> bool:
     return corrects and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
 
 
-def _redates_back(fact: JudgedFact) -> bool:
-    """Return whether *fact*, which repeats another fact with a new date, says that the old date was wrong."""
+def _corrects_date(fact: JudgedFact) -> bool:
+    """Return whether *fact*, which repeats another fact with a new date, is worded as a correction of the old date."""
     corrects = WORDS["corrects"].search(fact.words) is not None and _RETURNS.search(fact.words) is None
     return corrects or _HAS_NOT.search(fact.words) is not None
 

@@ -205,14 +205,17 @@ def _extract(fields: Fields) -> Answer:
     for name, kind in names:
         if name.strip():
             distinct.setdefault(name_key(name) or name, (name, kind))
-    entities = [{"name": name[:512], "type": _type(kind, types)} for name, kind in distinct.values()]
+    entities = [{"name": name[:512], "type": _to_user_type(kind, types)} for name, kind in distinct.values()]
     return {"entities": entities[:MOST]}
 
 
-def _type(kind: str, types: Sequence[str]) -> str:
-    """Return the first of *types*, the user's entity types, that means the type *kind*, or else the first of all."""
+def _to_user_type(type_: str, types: Sequence[str]) -> str:
+    """Return the name in *types*, the user's entity types, for an entity of our *type_*, such as "Place".
+
+    It is the same name or a synonym ("Location"), or else the first of *types*; "Entity" if *types* is empty.
+    """
     names = {name.casefold(): name for name in types}
-    for synonym in (kind.casefold(), *_SYNONYMS.get(kind, ())):
+    for synonym in (type_.casefold(), *_SYNONYMS.get(type_, ())):
         if synonym in names:
             return names[synonym]
     return types[0] if types else "Entity"

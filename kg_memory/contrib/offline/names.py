@@ -70,7 +70,7 @@ def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -
     *speaker* is the author of the text, and *names* are known names of entities.
     """
     words = split_words(text)
-    people = [*_user(words, speaker), *_relatives(words, speaker)]
+    people = [*_user(words, speaker), *_find_relatives(words, speaker)]
     mentions = [*_titles(text), *people, *_names(words, names), *find_topics(words)]
     return _complete_names(drop_overlaps(mentions))
 
@@ -120,8 +120,11 @@ def _is_verb(word: Token) -> bool:
 # Relatives.
 
 
-def _relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield mentions of relatives: "my sister", said by Ann, as "Ann's sister", and "my sister Lily" as "Lily"."""
+def _find_relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
+    """Yield a mention for each of the speaker's relatives in *words*, by name or else by relation.
+
+    "my sister Lily" gives "Lily"; "my sister", said by the *speaker* Ann, gives "Ann's sister".
+    """
     for position, word in enumerate(words):
         if word.low not in ("my", "our"):
             continue

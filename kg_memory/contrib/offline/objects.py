@@ -65,7 +65,7 @@ def find_objects(
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
     objects = [one for one in mentions if begin <= one.start < stop and one.name != subject.name]
     words = _FREE.match(text, end) if pattern.free else None
-    free = _free_object(words, offset, pattern.kind) if words else None
+    free = _object_from_words(words, offset, pattern.kind) if words else None
     if free is not None and (not objects or objects[0].start >= free.end or _is_fuller(free, objects[0])):
         objects = [free, *(mention for mention in objects if mention.start >= free.end)]
     if pattern.kind == PERSON:
@@ -102,8 +102,8 @@ def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
     return replace(last, objects=(*last.objects, *extra)[: MOST_OBJECTS + 1])
 
 
-def _free_object(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    """Return the words after a verb, such as "senior engineer", as a mention; None if they name nothing ("she").
+def _object_from_words(words: re.Match[str], offset: int, kind: str) -> Mention | None:
+    """Return the verb's object that the words after it name, such as "senior engineer"; None if they name nothing.
 
     *words*: a match of `_FREE`. *offset*: the index of the sentence in the message. *kind*: the entity type of the
     mention, such as "Place".
@@ -142,12 +142,13 @@ def is_group(mention: Mention) -> bool:
     return not mention.named or mention.name.casefold().split()[-1] in _GROUPS
 
 
-def fits(pattern: Pattern, before: str, mention: Mention) -> bool:
-    """Return whether *mention* is a possible object of *pattern*: "back in Oslo", but not "back in shape".
+def fits(pattern: Pattern, verb: str, mention: Mention) -> bool:
+    """Return whether *mention* can be the object of a verb, so that the sentence states a fact of *pattern*.
 
-    *before* is the text from the verb to the mention.
+    *verb*: the text from the verb to the mention. For LIVES_IN, "back in" fits "Oslo", but not "shape" ("back in
+    shape").
     """
-    words = before.casefold().split()
+    words = verb.casefold().split()
     if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
         return mention.named and words[-2:-1] == ["back"]
     if pattern.predicate != "STAYS_IN":

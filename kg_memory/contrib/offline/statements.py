@@ -109,9 +109,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TextStatement:
-    """A statement in a text: a subject, a predicate, objects, and a change such as "is" or "ends" (see `Pattern`).
+    """A fact as one sentence of a message states it, found by rules: (Ann, LIVES_IN, Oslo) for "I moved to Oslo".
 
-    Its text is ``content[start:end]``.
+    `change` says whether the fact "is" true, "ends" and so on (see `Pattern`). ``content[start:end]`` is the sentence.
     """
 
     subject: Mention

@@ -87,11 +87,11 @@ def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
     # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
     for at in range(start + 1, end):
         if words[at].low in lexicon.VERB_FORMS and not _is_noun(words, at):
-            yield from _phrase(words, start, at)
+            yield from _topic_of_phrase(words, start, at)
             if at + 1 < end:
                 yield from _split_run(words, at, end)
             return
-    yield from _phrase(words, start, end)
+    yield from _topic_of_phrase(words, start, end)
 
 
 def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
@@ -138,7 +138,7 @@ def _is_noun(words: list[Token], at: int) -> bool:
     return following.low in lexicon.FUNCTION and following.low not in lexicon.DETERMINERS
 
 
-def _phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
+def _topic_of_phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
     """Yield the topic named by the noun phrase ``words[start:end]``, or nothing if it names no topic.
 
     Adverbs and vague nouns at the end, and amounts ("lots") at the start, are dropped. At most the last three words are

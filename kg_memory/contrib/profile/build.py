@@ -61,8 +61,8 @@ class ProfileLimits:
 
 
 @dataclass(slots=True)
-class _Draft:
-    """A line of a profile that is being built: a sentence and its period in words, such as "since May 2023".
+class _LineDraft:
+    """A line of a profile that is being built: a sentence (`content`) and its period in words, "since May 2023".
 
     `states` are the facts with this sentence and this period.
     """
@@ -83,13 +83,13 @@ class _Draft:
 
 
 @dataclass(slots=True)
-class _Shelf:
+class _SubTopicDraft:
     """A sub-topic of a profile that is being built, such as "allergies" in the topic "diet", with its lines."""
 
     topic: str
     name: str
     description: str = ""
-    drafts: dict[tuple[str, str], _Draft] = field(default_factory=dict)  # by (sentence in lower case, period)
+    lines: dict[tuple[str, str], _LineDraft] = field(default_factory=dict)  # by (sentence in lower case, period)
 
 
 def build_profile(
@@ -105,8 +105,8 @@ def build_profile(
     left_out = _cut(groups, limits)
     descriptions = {name: topic.description for schema in reversed(schemas) for name, topic in schema.topics.items()}
     topics = []
-    for topic, shelves in groups.items():
-        sub_topics = tuple(_to_sub_topic(shelf) for shelf in shelves if shelf.drafts)
+    for topic, drafts in groups.items():
+        sub_topics = tuple(_to_sub_topic(draft) for draft in drafts if draft.lines)
         if sub_topics:
             topics.append(ProfileTopic(name=topic, description=descriptions.get(topic, ""), sub_topics=sub_topics))
     text = _render(topics)
@@ -121,16 +121,16 @@ def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
 
 def _fill(
     states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
-) -> dict[tuple[str, str], _Shelf]:
+) -> dict[tuple[str, str], _SubTopicDraft]:
     """Sort *states* into sub-topics; return these by topic and name: ``{("diet", "allergies"): ...}``.
 
     States that match none of *schemas* go to the topic ``other``; with *strict*, they are left out.
     """
-    shelves: dict[tuple[str, str], _Shelf] = {}
+    drafts: dict[tuple[str, str], _SubTopicDraft] = {}
     for schema in schemas:
         for topic, declared in schema.topics.items():
             for name, sub_topic in declared.sub_topics.items():
-                shelves.setdefault((topic, name), _Shelf(topic, name, sub_topic.description))
+                drafts.setdefault((topic, name), _SubTopicDraft(topic, name, sub_topic.description))
     for state in states:
         places = (schema.place(state.predicate, state.sentence, as_object=not state.own) for schema in schemas)
         found = next(filter(None, places), None)
@@ -139,24 +139,24 @@ def _fill(
         place = found or (FALLBACK, state.predicate.lower())
         if limits.only_topics and place[0] not in limits.only_topics:
             continue
-        shelf = shelves.get(place)
-        if shelf is None:
-            shelf = shelves[place] = _Shelf(*place)
-        _add(shelf, state, limits.max_slot_tokens)
-    return shelves
+        draft = drafts.get(place)
+        if draft is None:
+            draft = drafts[place] = _SubTopicDraft(*place)
+        _add(draft, state, limits.max_slot_tokens)
+    return drafts
 
 
-def _add(shelf: _Shelf, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the line of a sub-topic with the same sentence and dates, or else as a new line.
+def _add(draft: _SubTopicDraft, state: HeldState, max_tokens: int) -> None:
+    """Add *state* to the line of the sub-topic *draft* with the same sentence and dates, or else as a new line.
 
     A new line is cut after about *max_tokens* tokens.
     """
     text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
     key = text.casefold(), when
-    draft = shelf.drafts.get(key)
-    if draft is None:
-        draft = shelf.drafts[key] = _Draft(_shorten(text, max_tokens), when)
-    draft.states.append(state)
+    line = draft.lines.get(key)
+    if line is None:
+        line = draft.lines[key] = _LineDraft(_shorten(text, max_tokens), when)
+    line.states.append(state)
 
 
 def _shorten(text: str, max_tokens: int) -> str:
@@ -172,37 +172,37 @@ def _shorten(text: str, max_tokens: int) -> str:
 
 
 def _by_topic(
-    shelves: dict[tuple[str, str], _Shelf], schemas: Sequence[TopicSchema], limits: ProfileLimits
-) -> dict[str, list[_Shelf]]:
+    drafts: dict[tuple[str, str], _SubTopicDraft], schemas: Sequence[TopicSchema], limits: ProfileLimits
+) -> dict[str, list[_SubTopicDraft]]:
     """Group the sub-topics of a profile by topic, without the empty ones: ``{"diet": [...], ...}``.
 
     Preferred topics come first, then the other topics in the order of *schemas*.
     """
     order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
-    groups: dict[str, list[_Shelf]] = {topic: [] for topic in order}
-    for shelf in shelves.values():
-        if shelf.drafts:
-            groups[shelf.topic].append(shelf)
-    groups[FALLBACK].sort(key=lambda shelf: shelf.name)
+    groups: dict[str, list[_SubTopicDraft]] = {topic: [] for topic in order}
+    for draft in drafts.values():
+        if draft.lines:
+            groups[draft.topic].append(draft)
+    groups[FALLBACK].sort(key=lambda draft: draft.name)
     return {topic: filled for topic, filled in groups.items() if filled}
 
 
-def _fold_rest(groups: dict[str, list[_Shelf]], most: int) -> dict[str, list[_Shelf]]:
+def _fold_rest(groups: dict[str, list[_SubTopicDraft]], most: int) -> dict[str, list[_SubTopicDraft]]:
     """Merge the smallest sub-topics of each topic into ``other`` until *most* remain; return *groups*."""
-    for topic, shelves in groups.items():
-        if len(shelves) <= most:
+    for topic, drafts in groups.items():
+        if len(drafts) <= most:
             continue
-        ranked = sorted(shelves, key=lambda shelf: -len(shelf.drafts))
-        kept = {shelf.name for shelf in ranked[: most - 1]} - {FALLBACK}
-        rest = _Shelf(topic, FALLBACK)
-        for shelf in shelves:
-            if shelf.name not in kept:
-                rest.drafts |= shelf.drafts
-        groups[topic] = [*(shelf for shelf in shelves if shelf.name in kept), rest]
+        ranked = sorted(drafts, key=lambda draft: -len(draft.lines))
+        kept = {draft.name for draft in ranked[: most - 1]} - {FALLBACK}
+        rest = _SubTopicDraft(topic, FALLBACK)
+        for draft in drafts:
+            if draft.name not in kept:
+                rest.lines |= draft.lines
+        groups[topic] = [*(draft for draft in drafts if draft.name in kept), rest]
     return groups
 
 
-def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, ...]:
+def _cut(groups: dict[str, list[_SubTopicDraft]], limits: ProfileLimits) -> tuple[str, ...]:
     """Remove lines from a profile until it fits the token limit; return the ids of the facts removed.
 
     *groups* maps each topic to its sub-topics. The lines that were stated most often are kept, in turns from each
@@ -211,43 +211,43 @@ def _cut(groups: dict[str, list[_Shelf]], limits: ProfileLimits) -> tuple[str, .
     if limits.max_tokens is None:
         return ()
     room = limits.max_tokens - 1 - token_cost(PROFILE.begin + PROFILE.end)
-    queue: list[tuple[bool, int, str, _Shelf, tuple[str, str]]] = []
-    for topic, shelves in groups.items():
+    queue: list[tuple[bool, int, str, _SubTopicDraft, tuple[str, str]]] = []
+    for topic, drafts in groups.items():
         later = topic not in limits.prefer_topics
-        for shelf in shelves:
-            ranked = sorted(shelf.drafts, key=lambda key: shelf.drafts[key].weight, reverse=True)
-            queue += [(later, turn, topic, shelf, key) for turn, key in enumerate(ranked)]
+        for draft in drafts:
+            ranked = sorted(draft.lines, key=lambda key: draft.lines[key].weight, reverse=True)
+            queue += [(later, turn, topic, draft, key) for turn, key in enumerate(ranked)]
     headed, left_out, full = set[str](), list[str](), False
-    for _, _, topic, shelf, key in sorted(queue, key=lambda item: item[:2]):
-        draft = shelf.drafts[key]
-        cost = token_cost(_line(shelf.name, draft.content, draft.when) + "\n")
+    for _, _, topic, draft, key in sorted(queue, key=lambda item: item[:2]):
+        line = draft.lines[key]
+        cost = token_cost(_line(draft.name, line.content, line.when) + "\n")
         cost += 0 if topic in headed else token_cost(f"{topic}\n")
         full = full or cost > room
         if full:
-            left_out += [state.id for state in shelf.drafts.pop(key).states]
+            left_out += [state.id for state in draft.lines.pop(key).states]
             continue
         headed.add(topic)
         room -= cost
     return tuple(left_out)
 
 
-def _to_sub_topic(shelf: _Shelf) -> ProfileSubTopic:
-    drafts = sorted(shelf.drafts.values(), key=lambda draft: (draft.states[0].begin, draft.states[0].id))
-    return ProfileSubTopic(name=shelf.name, description=shelf.description, slots=tuple(map(_to_slot, drafts)))
+def _to_sub_topic(draft: _SubTopicDraft) -> ProfileSubTopic:
+    lines = sorted(draft.lines.values(), key=lambda line: (line.states[0].begin, line.states[0].id))
+    return ProfileSubTopic(name=draft.name, description=draft.description, slots=tuple(map(_to_slot, lines)))
 
 
-def _to_slot(draft: _Draft) -> ProfileSlot:
-    first = draft.states[0]
+def _to_slot(line: _LineDraft) -> ProfileSlot:
+    first = line.states[0]
     return ProfileSlot(
-        content=draft.content,
-        when=draft.when,
+        content=line.content,
+        when=line.when,
         valid_at=first.valid_at,
         invalid_at=first.invalid_at,
         precision=first.precision,
         end_precision=first.end_precision,
-        confidence=draft.confidence,
+        confidence=line.confidence,
         mark=first.mark,
-        facts=tuple(dict.fromkeys(state.id for state in draft.states)),
+        facts=tuple(dict.fromkeys(state.id for state in line.states)),
     )
 
 

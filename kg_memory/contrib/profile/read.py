@@ -116,8 +116,8 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
     resting = [state.id for state in states if state.premises]
     if not resting:
         return set()
-    grounds, _ = yield from read_grounds(resting)
-    return set(find_doubts(grounds, point))
+    facts_by_id, _ = yield from read_grounds(resting)
+    return set(find_doubts(facts_by_id, point))
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:

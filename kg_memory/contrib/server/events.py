@@ -159,24 +159,25 @@ class Feed:
         while self._listeners:
             with suppress(KGMemoryError):  # try again: the database may be back then
                 if not begun:  # also watch the episodes that are unread now
-                    await self._run(watch.remaining(MOST))
+                    await self._run(watch.list_unread(MOST))
                     begun = True
                 cleared, since = self._cleared, watch.reached or watch.since
-                counts = await self._look(watch, counts)
+                counts = await self._queue_changes(watch, counts)
                 if cleared != self._cleared:  # something was forgotten: the watch may still remember it
                     watch, begun = Watch(since), False
             await asyncio.sleep(INTERVAL)
 
-    async def _look(self, watch: Watch, counts: Row) -> Row:
-        """Read the changes since the last read, queue them as events for all streams, and return the new counts.
+    async def _queue_changes(self, watch: Watch, last_counts: Row) -> Row:
+        """Read the namespace's changes since *watch* last looked, and queue them as events for all open streams.
 
-        *counts*: those of the last read (episodes, model calls, tokens); returned if data is deleted meanwhile.
+        Returns the new counts of episodes, model calls and tokens: ``{"episodes": 120, ...}``. *last_counts*: those of
+        the last call. If data is deleted meanwhile, no event is queued, and *last_counts* is returned.
         """
         cleared, since = self._cleared, watch.reached or watch.since
         seen = await self._run(watch.look())
         if cleared != self._cleared:
-            return counts
-        events = list(_to_events(seen, since, counts))
+            return last_counts
+        events = list(_to_events(seen, since, last_counts))
         for listener in self._listeners:
             listener.put(events)
         return dict(seen.counts)

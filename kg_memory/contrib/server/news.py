@@ -127,10 +127,10 @@ class Watch:
         moved, news = self._take_episodes(episodes, begin), self._take_changes(changes, begin)
         return Seen(_sum_counts(counts, statuses, usage), tuple(moved), tuple(news))
 
-    def remaining(self, limit: int) -> Flow[list[Row]]:
-        """Return the latest *limit* episodes from which facts are not yet extracted, or could not be.
+    def list_unread(self, limit: int) -> Flow[list[Row]]:
+        """Return the latest *limit* unread episodes, as rows: facts are not yet extracted from them, or could not be.
 
-        From now on, `look` returns such an episode again when its status changes.
+        From now on, `look` returns each of them again when its status changes.
         """
         stored = yield from fetch(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]

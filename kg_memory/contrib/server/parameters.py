@@ -169,5 +169,8 @@ NAMES: Mapping[str, Parameter] = {
 
 
 def find_parameter(verb: str, name: str) -> Parameter:
-    """Return the description of the parameter *name* of the memory method *verb*, such as ``"facts.list"``."""
+    """Return how the API documentation describes a parameter: text, example and type, from the table `NAMES`.
+
+    *verb*: the memory method, ``"facts.list"``. *name*: its parameter, ``"limit"``; unknown names are described as ids.
+    """
     return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

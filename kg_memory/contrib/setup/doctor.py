@@ -15,7 +15,7 @@ from typing import Literal
 
 from kg_memory.cli import env_file
 from kg_memory.cli.command import explain_no_namespace, namespace_of, open_to_look, open_without_models, settings_of
-from kg_memory.cli.commands import parser
+from kg_memory.cli.commands import make_parser
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor.connect import QUERY_PLANS, Database, graph_key
@@ -74,7 +74,7 @@ def completion(arguments: Namespace, _: Screen) -> int:
         import shtab  # noqa: PLC0415 - an extra
     except ImportError:
         raise MissingExtra("completion needs shtab: pip install 'temporal-kg-memory[cli]'") from None
-    script = shtab.complete(parser(commands_help="a command"), arguments.shell).rstrip()
+    script = shtab.complete(make_parser(commands_help="a command"), arguments.shell).rstrip()
     sys.stdout.write(f"{script}\n")
     return 0
 

@@ -153,7 +153,7 @@ def _has_word(word: str, text: Words) -> bool:
 
 
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether the quote *source* refers to an entity by a pronoun, or continues a message that names the entity.
+    """Return whether *source*, a fact's quote, means an entity by a pronoun, or replies to a message that names it.
 
     *words*: the entity's name. *kind*: its type, "person". *claim*: the fact. *passage*: this message and earlier ones.
     """

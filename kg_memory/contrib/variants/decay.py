@@ -39,7 +39,10 @@ class DecaySpans:
 
     @property
     def ends(self) -> tuple[int, int, int]:
-        """The ages, in microseconds, at which a fact becomes dim, softly forgotten and forgotten."""
+        """(end of fresh, end of dim, end of softly forgotten): the ages, in microseconds, at which each state ends.
+
+        A fact's age is the time since it was last stated or used.
+        """
         dim = self.fresh_days * DAY
         soft = dim + self.dim_days * DAY
         return round(dim), round(soft), round(soft + self.soft_days * DAY)

@@ -6,7 +6,7 @@ import json
 from html import escape
 from typing import Any
 
-from kg_memory.retrieval.context.lines import EpisodeLine, FactLine, Section, Template, join_marks, make_sections
+from kg_memory.retrieval.context.lines import EpisodeLine, FactLine, Section, Template, join_warnings, make_sections
 from kg_memory.text import context_markers
 
 
@@ -79,6 +79,6 @@ def _drop_brackets(text: str) -> str:
 ZEPH = Template(
     name="zeph",
     head=context_markers.ZEPH_HEAD,
-    sections={"facts": Section(lambda line: f"- {line.text} (confidence: {line.confidence:.2f}{join_marks(line)})")},
+    sections={"facts": Section(lambda line: f"- {line.text} (confidence: {line.confidence:.2f}{join_warnings(line)})")},
     escape=_drop_brackets,
 )

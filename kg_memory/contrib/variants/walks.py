@@ -107,7 +107,7 @@ def activate(
     began = clock()
     end = began + recipe.timeout_ms / 1000
     starts = sorted(weights, key=lambda id_: (-weights[id_], id_))
-    near = yield from _read_within(starts, instants, end - began)
+    near = yield from _read_links_within(starts, instants, end - began)
     seeds = yield from _find_seeds(recipe, weights, near)
     links, fresh = dict(near), dict.fromkeys(seeds, 1.0)
     active = dict(fresh)
@@ -118,7 +118,7 @@ def activate(
         began = clock()
         if not fresh or hop == recipe.max_hops or began + took >= end:
             break
-        near = yield from _read_within(list(fresh), instants, end - began)
+        near = yield from _read_links_within(list(fresh), instants, end - began)
         links |= near
     return links, active
 
@@ -136,8 +136,12 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
     return cap_seeds(scores, groups, recipe.seed_community_cap, recipe.max_activated_nodes)
 
 
-def _read_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
-    """Read the facts about as many of the entities *ids*, best first, as can be read in *seconds*."""
+def _read_links_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
+    """Return the facts about the entities *ids* as links by fact id, read in at most about *seconds*.
+
+    *ids*: best first; if the time is too short for all of them, only the first are read, and fewer facts of each.
+    *instants*: the times at which the facts are true and believed.
+    """
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)

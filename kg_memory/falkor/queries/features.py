@@ -108,16 +108,16 @@ RETURN {_TOGETHER}
 """Returns the ids of the entities ``$ids`` and of the entities that true facts link them to."""
 
 
-def _alike(label: str, means: str = "") -> str:
+def _similarity_query(label: str, match_vector: str = "") -> str:
     """Return the Cypher query for the cosine similarity of each pair of nodes ``$ids`` with the label *label*.
 
-    Each row has an `id` and, as text, the similarities to all later nodes: ``"0.9 0.4"``. *means* is Cypher that
-    matches ``v``, the node with the embedding of the node ``d``; "" means ``d`` itself.
+    Each row has an `id` and, as text, the similarities to all later nodes: ``"0.9 0.4"``. *match_vector*: the Cypher
+    clause that matches, as ``v``, the node with the embedding of the node ``d``; "" if ``d`` has its own embedding.
     """
     return f"""
 UNWIND $ids AS id
 MATCH (d:{label} {{id: id}})
-{means or "WITH d, d AS v"}
+{match_vector or "WITH d, d AS v"}
 WHERE v.embedding IS NOT NULL
 WITH collect(d.id) AS ids, collect(v) AS all
 UNWIND range(0, size(all) - 1) AS place
@@ -127,10 +127,10 @@ RETURN id, string.join(alike, ' ') AS alike
 """
 
 
-FACTS_ALIKE = _alike("Fact")
-ENTITIES_ALIKE = _alike("Entity", "MATCH (d)-[:MEANS]->(v)")
-COMMUNITIES_ALIKE = _alike("Community")
-EPISODES_ALIKE = _alike("Episode")
+FACTS_ALIKE = _similarity_query("Fact")
+ENTITIES_ALIKE = _similarity_query("Entity", "MATCH (d)-[:MEANS]->(v)")
+COMMUNITIES_ALIKE = _similarity_query("Community")
+EPISODES_ALIKE = _similarity_query("Episode")
 
 FACTS_READ = f"""{part.each("f:Fact")}
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
@@ -323,11 +323,12 @@ RETURN d.id AS id, collect(e.id) AS entities
 
 
 @cache
-def episode_signs(*, mentions: bool, nearness: bool) -> str:
-    """Return the Cypher query for the speakers of the messages ``$ids``, and whether each is still unprocessed.
+def episode_details(*, mentions: bool, nearness: bool) -> str:
+    """Return the Cypher query for details of the messages ``$ids``, by which a search ranks them: a row for each.
 
-    With *mentions*, also whether the message mentions one of the entities ``$entities``. With *nearness*, also its
-    similarity to ``$vector``, if it is in ``$nearest``.
+    Columns: `id`; `speaker`; `unread`, whether its facts are not extracted yet; `mentions`, with *mentions* whether it
+    mentions one of the entities ``$entities``; `nearness`, with *nearness* the similarity to ``$vector`` of messages in
+    ``$nearest``.
     """
     mentioned = """
 OPTIONAL MATCH (d)-[:MENTIONS]->(e)

@@ -106,10 +106,10 @@ def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
         return None
     writer = _Writer(names)
     first = _Node("m", "entity") if kind == "communities" else node
-    starts = [(_cost(inner, group, first), inner, group) for inner in fields for group in _by_owner(inner, first.owner)]
-    _, start, group = min(starts, key=lambda candidate: candidate[0])
-    comparisons = _by_owner(start, first.owner)[group]
-    writer.start(group, comparisons, first)
+    starts = ((inner, start_kind) for inner in fields for start_kind in _by_node_kind(inner, first.kind))
+    start, start_kind = min(starts, key=lambda each: _cost(each[0], each[1], first))
+    comparisons = _by_node_kind(start, first.kind)[start_kind]
+    writer.start(start_kind, comparisons, first)
     rest = tuple(comparison for comparison in start.comparisons if comparison not in comparisons)
     if rest:
         writer.require(Fields(rest), first, [first.name])
@@ -126,7 +126,7 @@ class _Node:
     """A node in a Cypher query: its variable, such as ``d``, and its kind, such as ``"fact"``."""
 
     name: str
-    owner: Holder
+    kind: Holder
 
 
 @dataclass(slots=True)
@@ -138,23 +138,23 @@ class _Writer:
     params: dict[str, object] = field(default_factory=dict)
     variables: int = 0
 
-    def start(self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
-        """Begin the query: match *node* if it, or a linked node of the kind *group*, passes all *comparisons*."""
-        if group == node.owner:
-            self.write(f"MATCH ({node.name}:{LABELS[group]})")
+    def start(self, start_kind: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
+        """Begin the query: match *node* if it, or a linked node of the kind *start_kind*, passes all *comparisons*."""
+        if start_kind == node.kind:
+            self.write(f"MATCH ({node.name}:{LABELS[start_kind]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
             return
-        holder = _Node(BELIEF if group == "belief" else "x", group)
-        own = [comparison for comparison in comparisons if field_of(comparison).of == group]
-        self.write(f"MATCH ({holder.name}:{LABELS[group]})")
+        linked = _Node(BELIEF if start_kind == "belief" else "x", start_kind)
+        own = [comparison for comparison in comparisons if field_of(comparison).of == start_kind]
+        self.write(f"MATCH ({linked.name}:{LABELS[start_kind]})")
         if own:
-            self.write(f"WHERE {self.all_of(own, holder)}")
-        self.write(f"WITH {holder.name}")
-        if group == "fact":
+            self.write(f"WHERE {self.all_of(own, linked)}")
+        self.write(f"WITH {linked.name}")
+        if start_kind == "fact":
             beliefs = [comparison for comparison in comparisons if comparison not in own]
-            self.require_linked("belief", beliefs, holder, [holder.name])
-        self.write(f"MATCH {_link(node, holder)}")
-        if group == "belief":
+            self.require_linked("belief", beliefs, linked, [linked.name])
+        self.write(f"MATCH {_link(node, linked)}")
+        if start_kind == "belief":
             self.write(f"WHERE {part.HOLDS}")
         self.write(f"WITH DISTINCT {node.name}")
 
@@ -167,73 +167,73 @@ class _Writer:
             scope = list(carried)
             truth = self.truth(where, node, scope)
             self.write(f"WITH {', '.join(scope)}", f"WHERE {truth}", f"WITH {', '.join(carried)}")
-        elif node.owner == "community":
+        elif node.kind == "community":
             member = self.new_node("entity")
             self.write(f"MATCH {_link(node, member)}")
             self.require(where, member, [*carried, member.name])
             self.write(f"WITH DISTINCT {', '.join(carried)}")
         else:
-            groups = _by_owner(where, node.owner)
-            own = groups.pop(node.owner, None)
+            groups = _by_node_kind(where, node.kind)
+            own = groups.pop(node.kind, None)
             if own:
                 self.write(f"WITH {', '.join(carried)}", f"WHERE {self.all_of(own, node)}")
-            for group, comparisons in groups.items():
-                self.require_linked(group, comparisons, node, carried)
+            for kind, comparisons in groups.items():
+                self.require_linked(kind, comparisons, node, carried)
 
     def require_linked(
-        self, group: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
+        self, kind: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Keep rows whose *node* is linked to a *group* node that passes *comparisons*, and the variables *carried*."""
-        linked = self.linked_node(group)
+        """Keep rows whose *node* is linked to a *kind* node that passes *comparisons*, and the variables *carried*."""
+        linked = self.linked_node(kind)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
 
     def truth(self, where: Filter, node: _Node, scope: list[str]) -> str:
         """Return a Cypher condition: *node* matches the filter *where*. Its new variables are added to *scope*."""
-        flags = self.community_flags if node.owner == "community" else self.flags
-        return self.joined(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
+        flags = self.write_member_flags if node.kind == "community" else self.write_linked_flags
+        return self.condition(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
-    def joined(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
+    def condition(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
         """Return the filter *where* as a Cypher condition on *node*; *flags*: Boolean variables of its linked nodes."""
         if isinstance(where, Not):
-            return f"NOT {self.joined(where.part, node, flags)}"
+            return f"NOT {self.condition(where.part, node, flags)}"
         if not isinstance(where, Fields):
             joint, alone = (" AND ", "true") if isinstance(where, AllOf) else (" OR ", "false")
-            return f"({joint.join([self.joined(inner, node, flags) for inner in where.parts]) or alone})"
-        own = None if node.owner == "community" else _by_owner(where, node.owner).get(node.owner)
+            return f"({joint.join([self.condition(inner, node, flags) for inner in where.parts]) or alone})"
+        own = None if node.kind == "community" else _by_node_kind(where, node.kind).get(node.kind)
         tests = [f"coalesce({self.all_of(own, node)}, false)"] if own else []
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
-    def flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
+    def write_linked_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
         """Write clauses that compute, for each filter in *fields*, whether nodes linked to *node* pass it.
 
         Return the Boolean variables, one for each kind of linked node: ``{filter: ["w1"]}``. Also add them to *scope*.
         """
-        groups: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
+        tests: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
         for each in fields:
-            for group, comparisons in _by_owner(each, node.owner).items():
-                if group != node.owner:
-                    linked.setdefault(group, self.linked_node(group))
-                    groups[group][each] = self.test_linked(comparisons, linked[group])
+            for kind, comparisons in _by_node_kind(each, node.kind).items():
+                if kind != node.kind:
+                    linked.setdefault(kind, self.linked_node(kind))
+                    tests[kind][each] = self.test_linked(comparisons, linked[kind])
         flags: defaultdict[Fields, list[str]] = defaultdict(list)
-        for group, tests in groups.items():
-            self.write(*(f"OPTIONAL MATCH {link}" for link in _links(node, linked[group])))
-            for each, flag in zip(tests, self.flag(tests.values(), scope), strict=True):
+        for kind, by_fields in tests.items():
+            self.write(*(f"OPTIONAL MATCH {link}" for link in _links(node, linked[kind])))
+            for each, flag in zip(by_fields, self.write_flags(by_fields.values(), scope), strict=True):
                 flags[each].append(flag)
         return flags
 
-    def community_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Like `flags`, for a community *node*: a variable is true if a member of the community passes the filter."""
+    def write_member_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
+        """Like `write_linked_flags`, for a community *node*: a variable is true if a member passes the filter."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")
             self.write(f"OPTIONAL MATCH {_link(node, member)}")
             inner = self.truth(each, member, [*scope, member.name])
-            flags[each] = self.flag([f"{member.name} IS NOT NULL AND {inner}"], scope)
+            flags[each] = self.write_flags([f"{member.name} IS NOT NULL AND {inner}"], scope)
         return flags
 
-    def flag(self, tests: Collection[str], scope: list[str]) -> list[str]:
+    def write_flags(self, tests: Collection[str], scope: list[str]) -> list[str]:
         """Write clauses that compute a Boolean variable for each Cypher condition in *tests*; return the variables.
 
         A variable is true if any row with equal values of *scope* meets the condition. It is also added to *scope*.
@@ -246,16 +246,16 @@ class _Writer:
         scope += names
         return names
 
-    def linked_node(self, group: Owner) -> _Node:
-        return _Node(BELIEF, group) if group == "belief" else self.new_node(group)
+    def linked_node(self, kind: Owner) -> _Node:
+        return _Node(BELIEF, kind) if kind == "belief" else self.new_node(kind)
 
     def test_linked(self, comparisons: Sequence[FieldComparison], linked: _Node) -> str:
         """Return a Cypher condition: the node *linked*, or one of its beliefs, passes all *comparisons*."""
-        own = [comparison for comparison in comparisons if field_of(comparison).of == linked.owner]
-        if linked.owner not in ("fact", "belief"):
+        own = [comparison for comparison in comparisons if field_of(comparison).of == linked.kind]
+        if linked.kind not in ("fact", "belief"):
             return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
         beliefs = [comparison for comparison in comparisons if field_of(comparison).of == "belief"]
-        facts = self.tests(own, linked) if linked.owner == "fact" else []
+        facts = self.tests(own, linked) if linked.kind == "fact" else []
         return " AND ".join([*facts, part.HOLDS, *self.tests(beliefs, _Node(BELIEF, "belief"))])
 
     def all_of(self, comparisons: Sequence[FieldComparison], node: _Node) -> str:
@@ -311,8 +311,8 @@ class _Writer:
         self.params[name] = value
         return f"${name}"
 
-    def new_node(self, owner: Owner) -> _Node:
-        return _Node(self.new_name(), owner)
+    def new_node(self, kind: Owner) -> _Node:
+        return _Node(self.new_name(), kind)
 
     def new_name(self) -> str:
         self.variables += 1
@@ -323,12 +323,12 @@ class _Writer:
 
 
 def _link(a: _Node, b: _Node) -> str:
-    return LINKS[a.owner, b.owner].format(a=a.name, b=b.name)
+    return LINKS[a.kind, b.kind].format(a=a.name, b=b.name)
 
 
 def _links(node: _Node, linked: _Node) -> list[str]:
     """Return the MATCH patterns from *node* to *linked*; if *linked* is a fact, also from there to its beliefs."""
-    beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.owner == "fact" else []
+    beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.kind == "fact" else []
     return [_link(node, linked), *beliefs]
 
 
@@ -347,24 +347,24 @@ def _place(name: str, node: _Node) -> str:
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 
 
-def _by_owner(fields: Fields, owner: Holder) -> dict[Owner, list[FieldComparison]]:
+def _by_node_kind(fields: Fields, kind: Holder) -> dict[Owner, list[FieldComparison]]:
     """Return the comparisons of *fields* by the kind of node that they test: ``{"fact": [...], "episode": [...]}``.
 
-    Comparisons of beliefs (periods of facts) are under "fact", unless *owner* is "fact".
+    Comparisons of beliefs (periods of facts) are under "fact", unless *kind* is "fact".
     """
     groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of
-        groups["fact" if of == "belief" and owner != "fact" else of].append(comparison)
+        groups["fact" if of == "belief" and kind != "fact" else of].append(comparison)
     return dict(groups)
 
 
-def _cost(fields: Fields, group: Owner, node: _Node) -> int:
-    """Return how slow it is to find *node* by a search that starts from *group* nodes: 0 (a field is indexed) to 3."""
-    comparisons = _by_owner(fields, node.owner)[group]
+def _cost(fields: Fields, start_kind: Owner, node: _Node) -> int:
+    """Return how slow it is to find *node* from linked *start_kind* nodes, from 0 (a field is indexed) to 3."""
+    comparisons = _by_node_kind(fields, node.kind)[start_kind]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
-    return 1 if group == node.owner else 2 if group != "belief" else 3
+    return 1 if start_kind == node.kind else 2 if start_kind != "belief" else 3
 
 
 def _mandatory_parts(where: Filter) -> Iterator[Filter]:

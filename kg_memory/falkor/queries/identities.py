@@ -10,7 +10,7 @@ from __future__ import annotations
 from kg_memory.falkor.queries import fragments as part
 from kg_memory.temporal.interval import OPEN_END
 
-WHOLE = f"""{part.each("e:Entity")}
+ENTITY_NODES = f"""{part.each("e:Entity")}
 OPTIONAL MATCH (x:Episode)-[:MENTIONS]->(e)
 WITH e, collect(x {{.id, .at}}) AS mentions
 OPTIONAL MATCH (e)-[:SUBJECT_OF]->(f:Fact)

@@ -146,23 +146,23 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
 
 
 @assembled
-def bm25_among(kind: Kind, first: str, sifting: str) -> str:
+def bm25_among(kind: Kind, first: str, post_filter: str) -> str:
     """Return the Cypher query that ranks by BM25 the nodes of *kind* that the clause *first* matches as ``d``.
 
-    *sifting* are the clauses of a filter (see `filters.filter_step`), or ``""``.
+    *post_filter* are the clauses of a filter (see `filters.filter_step`), or ``""``.
     """
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
-WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
+WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{post_filter}{_BEST}"""
 
 
 @assembled
-def bm25(kind: Kind, looked_at: str, sifting: str) -> str:
+def bm25(kind: Kind, looked_at: str, post_filter: str) -> str:
     """Return the Cypher query that ranks nodes of *kind* by BM25 and returns the best ``$limit`` of them.
 
-    *looked_at*: the clauses that match the nodes to rank as ``d``; few nodes are faster. *sifting*: the clauses that
-    filter the best ``$examined`` nodes.
+    *looked_at*: the clauses that match the nodes to rank as ``d``; few nodes are faster. *post_filter*: the clauses
+    that filter the best ``$examined`` nodes.
     """
     return f"""{looked_at}
 WITH collect(d) AS texts
@@ -170,7 +170,7 @@ UNWIND $terms AS q
 MATCH (t:Term {{s: q.term}})
 UNWIND texts AS d
 MATCH (t)-[p:{POSTINGS[kind]}]->(d)
-WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{sifting}{_BEST}"""
+WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{post_filter}{_BEST}"""
 
 
 @cache
@@ -216,10 +216,10 @@ _VECTORS["entities"] = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
 
 
 @assembled
-def vector_search(kind: Kind, sifting: str) -> str:
+def vector_search(kind: Kind, post_filter: str) -> str:
     """Return the Cypher query that ranks nodes of *kind* by cosine similarity to ``$vector``, using the vector index.
 
-    *sifting* are the clauses of a filter (see `filters.filter_step`), or ``""``.
+    *post_filter* are the clauses of a filter (see `filters.filter_step`), or ``""``.
     """
     # The query must not begin with WITH, which would import variables in a subquery.
     label, node, means = _VECTORS[kind]
@@ -228,14 +228,14 @@ def vector_search(kind: Kind, sifting: str) -> str:
 UNWIND [0] AS one
 WITH vecf32($vector) AS vector
 CALL db.idx.vector.queryNodes('{label}', 'embedding', $compared, vector) YIELD node AS {node}, score AS distance{meant}
-WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, sifting)}"""
+WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, post_filter)}"""
 
 
 @assembled
-def exact_vector_search(kind: Kind, sifting: str, first: str = "") -> str:
+def exact_vector_search(kind: Kind, post_filter: str, first: str = "") -> str:
     """Return the Cypher query that ranks nodes of *kind* by cosine similarity to ``$vector``, without the vector index.
 
-    *first*: the clause that matches the nodes to rank as ``d``; "" means all of *kind*. *sifting*: the clauses of a
+    *first*: the clause that matches the nodes to rank as ``d``; "" means all of *kind*. *post_filter*: the clauses of a
     filter, or "".
     """
     label, node, means = _VECTORS[kind]
@@ -247,11 +247,11 @@ MATCH (d:{LABELS[kind]})"""
 CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($vector)) YIELD node
 WITH count(node) AS indexed{first or every}{meant}, vecf32($vector) AS vector
 WHERE {node}.embedding IS NOT NULL
-WITH d, 1.0 - vec.cosineDistance({node}.embedding, vector) AS score, vector{_best_by_meaning(kind, sifting)}"""
+WITH d, 1.0 - vec.cosineDistance({node}.embedding, vector) AS score, vector{_best_by_meaning(kind, post_filter)}"""
 
 
-def _best_by_meaning(kind: Kind, sifting: str) -> str:
-    return sifting + (_WITH_NEIGHBOURS if kind == "episodes" else "") + _BEST
+def _best_by_meaning(kind: Kind, post_filter: str) -> str:
+    return post_filter + (_WITH_NEIGHBOURS if kind == "episodes" else "") + _BEST
 
 
 @assembled

@@ -65,7 +65,7 @@ class Impact:
 
     @property
     def gone_entities(self) -> set[str]:
-        """The ids of the entities to delete: no remaining episode mentions them, or all their names are lost."""
+        """The ids of the entities to delete with the messages: no other message mentions them, or no name remains."""
         return {id_ for id_, names in self.names.items() if not names}
 
     def ids_of(self, link: str) -> set[str]:
@@ -100,14 +100,14 @@ def read_impact(
     for row in (*mentioned, *stated):
         if row["episode"] in neighbours:
             impact.other_words[row["id"]].update(tokenise.terms(line(neighbours[row["episode"]])))
-    aside = sorted({*ids, *neighbours})
+    ignored = sorted({*ids, *neighbours})
     facts = {row["id"] for row in stated}
-    yield from _read_entities(impact, {row["id"] for row in mentioned}, facts, aside)
+    yield from _read_entities(impact, {row["id"] for row in mentioned}, facts, ignored)
     renamed = sorted(id_ for id_, names in impact.names.items() if names != all_names(impact.entities[id_]))
     about_renamed = yield from fetch(cypher.ABOUT, ids=renamed)
     about = {row["id"] for row in about_renamed}
-    yield from _read_entities(impact, (), about, aside)
-    yield from _read_facts(impact, facts | about, aside)
+    yield from _read_entities(impact, (), about, ignored)
+    yield from _read_facts(impact, facts | about, ignored)
     return impact
 
 
@@ -160,38 +160,38 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
     return neighbours
 
 
-def _read_entities(impact: Impact, mentioned: Iterable[str], facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
-    """Read entities into ``impact.entities``, and the names that remain after the deletion into ``impact.names``.
+def _read_entities(impact: Impact, entities: Iterable[str], facts: Iterable[str], ignored: Sequence[str]) -> Flow[None]:
+    """Read entities, and the names that each keeps after the deletion, into `impact.entities` and `impact.names`.
 
-    *mentioned*: ids of entities. *facts*: ids of facts; their subjects and objects are read too. *aside*: ids of
-    messages whose use of a name does not count.
+    *entities*: their ids. *facts*: ids of facts, whose subjects and objects are read too. *ignored*: ids of messages in
+    which names are not looked for, as they are deleted, or as their words are known already.
     """
     ends = yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts))
-    missing = sorted({*mentioned, *(row["id"] for row in ends)} - impact.entities.keys())
+    missing = sorted({*entities, *(row["id"] for row in ends)} - impact.entities.keys())
     rows = yield from fetch(cypher.ENTITIES, ids=missing, going=sorted(impact.forgotten.ids))
-    doubtful = {row["id"]: words_of_names(row, impact.forgotten) for row in rows}
-    yield from _read_other_words(impact, cypher.SAID_OF_ENTITIES, doubtful, aside)
+    sought = {row["id"]: words_of_names(row, impact.forgotten) for row in rows}
+    yield from _read_other_words(impact, cypher.SAID_OF_ENTITIES, sought, ignored)
     for row in rows:
         impact.entities[row["id"]] = row
         names = select_names(row, impact.forgotten, impact.other_words.get(row["id"], ()))
         impact.names[row["id"]] = names if row["last_seen"] is not None else []
 
 
-def _read_facts(impact: Impact, facts: Iterable[str], aside: Sequence[str]) -> Flow[None]:
+def _read_facts(impact: Impact, facts: Iterable[str], ignored: Sequence[str]) -> Flow[None]:
     rows = yield from fetch(cypher.FACTS, ids=sorted(facts))
     impact.facts = {row["id"]: row for row in rows}
-    doubtful = {row["id"]: words_of_fact(row, impact.forgotten) for row in rows}
-    yield from _read_other_words(impact, cypher.SAID_OF_FACTS, doubtful, aside)
+    sought = {row["id"]: words_of_fact(row, impact.forgotten) for row in rows}
+    yield from _read_other_words(impact, cypher.SAID_OF_FACTS, sought, ignored)
 
 
-def _read_other_words(impact: Impact, query: str, doubtful: Mapping[str, set[str]], aside: Sequence[str]) -> Flow[None]:
+def _read_other_words(impact: Impact, query: str, sought: Mapping[str, set[str]], ignored: Sequence[str]) -> Flow[None]:
     """Add the words of deleted messages that remaining messages contain too to ``impact.other_words``.
 
-    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *doubtful*: the words to look for, by id of the entity or fact.
-    *aside*: ids of messages that are ignored.
+    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *sought*: the words to look for, by id of the entity or fact.
+    *ignored*: ids of messages that are not searched.
     """
-    pairs = [{"id": id_, "word": word} for id_, words in doubtful.items() for word in sorted(words)]
-    for row in (yield from fetch(query, words=pairs, aside=aside)):
+    pairs = [{"id": id_, "word": word} for id_, words in sought.items() for word in sorted(words)]
+    for row in (yield from fetch(query, words=pairs, aside=ignored)):
         impact.other_words[row["id"]].add(row["word"])
 
 

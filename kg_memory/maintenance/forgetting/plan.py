@@ -138,7 +138,7 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
     stated = impact.ids_of("state")
     evidence: list[Parameters] = []
     sentences: dict[str, str] = {}
-    unrefuted: list[Parameters] = []
+    valid_again: list[Parameters] = []
     for id_, fact in impact.facts.items():
         if id_ in gone_facts:
             continue
@@ -148,14 +148,14 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
         if sentence != fact["sentence"]:
             sentences[id_] = sentence
         if id_ in stated:
-            unrefuted += [{"episode": row["id"], "fact": id_} for row in _select_unrefuted(fact, impact.forgotten.ids)]
+            valid_again += [{"episode": row["id"], "fact": id_} for row in _select_valid(fact, impact.forgotten.ids)]
     vectors = yield from embed(list(sentences.values()))
     reworded: list[Parameters] = []
     for (id_, sentence), vector in zip(sentences.items(), vectors, strict=True):
         counts = tokenise.count_fact_terms(sentence, impact.facts[id_]["predicate"])
         postings = {"n": counts.total(), "terms": to_terms(counts)}
         reworded.append({"id": id_, "sentence": sentence, "embedding": vector, **postings})
-    return {"evidence": evidence, "reworded": reworded, "unrefuted": unrefuted}
+    return {"evidence": evidence, "reworded": reworded, "unrefuted": valid_again}
 
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
@@ -166,7 +166,7 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
     return evidence
 
 
-def _select_unrefuted(fact: Row, gone: Collection[str]) -> list[Row]:
+def _select_valid(fact: Row, gone: Collection[str]) -> list[Row]:
     """Return the statements of *fact* that count again, because the message that corrected them is forgotten.
 
     Such a message is "No, that is wrong". *gone*: ids of the forgotten episodes.
@@ -208,11 +208,11 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 
 
 def _remove_from_history(
-    history: History, impact: Impact, gone_facts: Collection[str], unrefuted: Iterable[Row]
+    history: History, impact: Impact, gone_facts: Collection[str], valid_again: Iterable[Row]
 ) -> None:
     """Remove the deleted messages' statements from *history*, and all statements and verdicts about *gone_facts*.
 
-    *gone_facts*: ids of facts to delete. *unrefuted*: statements to add, because the message that corrected them is
+    *gone_facts*: ids of facts to delete. *valid_again*: statements to add, because the message that corrected them is
     deleted: ``{"episode": id, "fact": id}``.
     """
     for id_, verdict in list(history.verdicts.items()):
@@ -223,7 +223,7 @@ def _remove_from_history(
         history.statements[fact] = {key: row for key, row in own.items() if row.id not in impact.forgotten.ids}
         if fact in gone_facts or not history.statements[fact]:
             del history.statements[fact]
-    for episode, fact in sorted({(row["episode"], row["fact"]) for row in unrefuted}):
+    for episode, fact in sorted({(row["episode"], row["fact"]) for row in valid_again}):
         for statement in impact.facts[fact]["statements"]:
             if statement["id"] == episode:
                 history.add_statement(to_statement(fact, statement))

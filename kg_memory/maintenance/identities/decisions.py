@@ -16,7 +16,7 @@ from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.maintenance.identities.move import LINKS, Move, Whole, entity_row, move_all, names_with, read_wholes
+from kg_memory.maintenance.identities.move import LINKS, EntityNode, Move, entity_row, move_all, names_with, read_nodes
 from kg_memory.maintenance.identities.split import SplitRequest, plan_split, plan_unsplit
 from kg_memory.models.graph import IdentityDecision
 from kg_memory.runtime.effects import embed, fetch, now, write
@@ -74,9 +74,9 @@ def split(
     source = yield from find_entity("entity", entity)
 
     def plan(time: int) -> Flow[Move]:
-        [whole] = yield from _read_all(source)
-        move = Move(_identity(identity_id(namespace, source, "split", time), "split", by, reason, time), [whole], time)
-        yield from plan_split(move, whole, request, policy, namespace)
+        [old] = yield from _read_all(source)
+        move = Move(_identity(identity_id(namespace, source, "split", time), "split", by, reason, time), [old], time)
+        yield from plan_split(move, old, request, policy, namespace)
         return move
 
     return (yield from _carry_out(plan))
@@ -126,15 +126,15 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
 
     def plan(time: int) -> Flow[Move]:
         """Return the database changes that undo the decision at *time* (microseconds since the epoch)."""
-        wholes = yield from _read_all(*about.values())
+        nodes = yield from _read_all(*about.values())
         undone = {**identity, "state": state, **_author(by, reason, time, "undone_")}
-        move = Move(undone, wholes, time, before="done")
+        move = Move(undone, nodes, time, before="done")
         if identity["kind"] == "split":
             if len(about) < 2:
                 raise InputError(f"{decision!r} cannot be undone: one of its two entities was merged or forgotten")
-            yield from plan_unsplit(move, (wholes[0], wholes[1]), row["moved"], policy, namespace)
+            yield from plan_unsplit(move, (nodes[0], nodes[1]), row["moved"], policy, namespace)
         else:
-            yield from _plan_unmerge(move, wholes[0], row["moved"], namespace)
+            yield from _plan_unmerge(move, nodes[0], row["moved"], namespace)
         return move
 
     return (yield from _carry_out(plan))
@@ -150,8 +150,8 @@ def list_identities(
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from fetch(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
-    whole = [row for row in stored if "one" in _ends(row)]
-    shown = [row for row in whole if row["identity"]["state"] != "waiting" or "other" in _ends(row)]
+    existing = [row for row in stored if "one" in _ends(row)]
+    shown = [row for row in existing if row["identity"]["state"] != "waiting" or "other" in _ends(row)]
     ids = sorted({id_ for row in shown if row["identity"]["state"] == "waiting" for id_ in _ends(row).values()})
     latest = yield from fetch(queries.KNOWN_OF, ids=ids, limit=MOST_KNOWN)
     sentences = {row["id"]: tuple(row["sentences"]) for row in latest}
@@ -244,14 +244,14 @@ def _ends(row: Row) -> dict[str, str]:
     return {role: ends[role] for role in ("one", "other") if role in ends}
 
 
-def _read_all(*ids: str) -> Flow[list[Whole]]:
-    wholes = yield from read_wholes(*ids)
-    if len(wholes) < len(ids):
+def _read_all(*ids: str) -> Flow[list[EntityNode]]:
+    nodes = yield from read_nodes(*ids)
+    if len(nodes) < len(ids):
         raise InputError("an entity of this decision was merged or forgotten meanwhile: look at the entities again")
-    return wholes
+    return nodes
 
 
-def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: int, before: str | None) -> Move:
+def _plan_merge(identity: Row, one: EntityNode, second: EntityNode, time: int, before: str | None) -> Move:
     former = {"former_key": second.entity["key"], "former_type": second.entity["type"]}
     former |= {"former_name": alias_key(second.names[0]), "former_created_at": second.entity["created_at"]}
     move = Move({**identity, **former}, [one, second], time, before=before)
@@ -260,43 +260,43 @@ def _plan_merge(identity: dict[str, object], one: Whole, second: Whole, time: in
     return move
 
 
-def _plan_unmerge(move: Move, whole: Whole, moved: Sequence[Row], namespace: str) -> Flow[None]:
+def _plan_unmerge(move: Move, target: EntityNode, moved: Sequence[Row], namespace: str) -> Flow[None]:
     """Add the database changes that undo a merge to *move*: the merged entity exists again, with its facts and names.
 
-    *whole*: the entity into which it was merged. *moved*: database rows of all that the merge moved. Errors:
+    *target*: the entity into which it was merged. *moved*: database rows of all that the merge moved. Errors:
     `InputError` if the merged entity exists already.
     """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
-    if (yield from read_wholes(id_)):
+    if (yield from read_nodes(id_)):
         raise InputError("the merged entity exists again, made by a later episode: merge or split the entities instead")
-    keys = {row["id"]: row["kept"] for row in moved if row["role"] == "alias"}
-    back = names_with(whole.names, keys) or whole.names[:1]
+    had_before = {row["id"]: row["kept"] for row in moved if row["role"] == "alias"}
+    back = names_with(target.names, had_before) or target.names[:1]
     first = names_with(back, [identity["former_name"]])[:1]
     names = list(dict.fromkeys((*first, *back)))
-    stays = [name for name in whole.names if name == whole.names[0] or keys.get(alias_key(name), True)]
+    stays = [name for name in target.names if name == target.names[0] or had_before.get(alias_key(name), True)]
     times: list[int] = []
-    left = dict(whole.mentions)
+    left = dict(target.mentions)
     for kind, _, role in LINKS:
         for row in moved:
-            if row["role"] == role and row["id"] in getattr(whole, kind):
-                move.give(kind, row["id"], id_)
+            if row["role"] == role and row["id"] in getattr(target, kind):
+                move.add_link(kind, row["id"], id_)
                 if kind == "mentions":
-                    times.append(whole.mentions[row["id"]])
+                    times.append(target.mentions[row["id"]])
                 if not row["kept"]:
-                    move.take(kind, row["id"], whole.id)
+                    move.remove_link(kind, row["id"], target.id)
                     left.pop(row["id"] if kind == "mentions" else "", None)
-    for key, kept in keys.items():
-        if key in whole.aliases:
-            move.give("aliases", key, id_)
+    for key, kept in had_before.items():
+        if key in target.aliases:
+            move.add_link("aliases", key, id_)
             if not kept and key not in set(map(alias_key, stays)):
-                move.take("aliases", key, whole.id)
+                move.remove_link("aliases", key, target.id)
     [vector] = yield from embed([names[0]])
     row = entity_row(id_, names, times)
     move.create(row, identity["former_key"], identity["former_type"], vector, identity["former_created_at"])
-    move.entities.append(entity_row(whole.id, stays, left.values()))
-    move.apart = [{"one": second, "other": id_} for second in sorted(whole.apart)]
-    move.about = [{"role": "one", "id": whole.id}, {"role": "other", "id": id_}]
+    move.entities.append(entity_row(target.id, stays, left.values()))
+    move.apart = [{"one": second, "other": id_} for second in sorted(target.apart)]
+    move.about = [{"role": "one", "id": target.id}, {"role": "other", "id": id_}]
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:

@@ -25,8 +25,8 @@ Parameters = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """An entity, and the ids of everything linked to it; a merge or split reads it to plan what moves.
+class EntityNode:
+    """An entity with the ids of all nodes linked to it, from which a merge or split plans which links to move.
 
     - `entity`: the stored properties, such as name and type.
     - `revision`: a counter that every change of the entity raises.
@@ -46,7 +46,7 @@ class Whole:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build a `Whole`, an entity with the ids of its facts, mentions and names, from a row of the query `WHOLE`."""
+        """Build an `EntityNode`, an entity with the ids of its facts, mentions and names, from a row of its query."""
         mentions = {mention["id"]: mention["at"] for mention in row["mentions"]}
         parts = (frozenset(row[name]) for name in ("subjects", "objects", "aliases", "apart"))
         return cls(row["entity"], row["revision"], mentions, *parts)
@@ -75,14 +75,14 @@ class Whole:
         return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
 
 
-def read_wholes(*ids: str) -> Flow[list[Whole]]:
+def read_nodes(*ids: str) -> Flow[list[EntityNode]]:
     """Read the entities with these ids, in this order, each with the ids of its facts, episodes and names.
 
     Unknown ids are skipped.
     """
-    rows = yield from fetch(queries.WHOLE, ids=list(ids))
-    wholes = {row["entity"]["id"]: Whole.from_row(row) for row in rows}
-    return [wholes[id_] for id_ in ids if id_ in wholes]
+    rows = yield from fetch(queries.ENTITY_NODES, ids=list(ids))
+    nodes = {row["entity"]["id"]: EntityNode.from_row(row) for row in rows}
+    return [nodes[id_] for id_ in ids if id_ in nodes]
 
 
 def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
@@ -117,7 +117,7 @@ def _only_ends(statement: Row) -> bool:
 
 
 LINKS = (("subjects", "Fact", "subject"), ("objects", "Fact", "object"), ("mentions", "Episode", "mention"))
-"""The kinds of links of an entity: field of `Whole`, label of the linked node, and role in the stored decision."""
+"""The kinds of links of an entity: field of `EntityNode`, label of the linked node, and role in the stored decision."""
 WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "aliases") for way in ("out", "in"))
 """The list parameters of the query: links to remove from an entity (``_out``) and to add to one (``_in``)."""
 
@@ -131,7 +131,7 @@ class Move:
     """
 
     identity: Parameters
-    expected: list[Whole]
+    expected: list[EntityNode]
     now: int
     before: str | None = None
     created: list[Parameters] = field(default_factory=list)
@@ -160,25 +160,26 @@ class Move:
         self.created.append({"properties": properties, "embedding": vector})
         self.entities.append(row)
 
-    def take(self, kind: str, id_: str, entity: str) -> None:
+    def remove_link(self, kind: str, id_: str, entity: str) -> None:
         """Add to the changes: *entity* (an id) loses its link to *id_*, a fact, message or name.
 
         *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
         """
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
-    def give(self, kind: str, id_: str, entity: str) -> None:
+    def add_link(self, kind: str, id_: str, entity: str) -> None:
         """Add to the changes: *entity* (an id) gets a link to *id_*, a fact, message or name.
 
         *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
         """
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
-    def note(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Record that a fact, message or name moves to another entity, so that an undo can move it back.
+    def record(self, label: str, role: str, id_: str, **fields: Any) -> None:
+        """Add to the changes: the decision remembers that a node changed entity, so that an undo can move it back.
 
-        *label*, *id_*: of its node. *role*: its link to the entity, such as ``"subject"``. *fields*: more properties of
-        the record. ``kept=True``: the target of a merge had the link before, or the old entity of a split keeps it.
+        *label*, *id_*: of the node, such as a fact, message or name. *role*: its link to the entity: ``"subject"``.
+        *fields*: more properties to remember. ``kept=True``: the target of a merge had the link before, or the old
+        entity of a split keeps it.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
@@ -187,11 +188,11 @@ class Move:
         """Write all planned changes in one atomic query, and return True; write nothing if an entity has changed."""
         parameters = {each.name: getattr(self, each.name) for each in fields(self)}
         parameters |= {**parameters.pop("links"), **parameters.pop("revision").to_parameters()}
-        rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(Whole.expect, self.expected))})
+        rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(EntityNode.expect, self.expected))})
         return bool(rows)
 
 
-def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = ()) -> None:
+def move_all(move: Move, source: EntityNode, target: EntityNode, without: Sequence[str] = ()) -> None:
     """Add a whole merge to *move*: all facts, episodes and names of *source* go to *target*; *source* is deleted.
 
     *without*: names of *source* that are dropped instead of moved.
@@ -200,10 +201,10 @@ def move_all(move: Move, source: Whole, target: Whole, without: Sequence[str] = 
     for kind, label, role in (*LINKS, ("aliases", "Alias", "alias")):
         own = getattr(target, kind)
         for id_ in sorted(getattr(source, kind)):
-            move.take(kind, id_, source.id)
+            move.remove_link(kind, id_, source.id)
             if id_ not in dropped:
-                move.give(kind, id_, target.id)
-                move.note(label, role, id_, kept=id_ in own)
+                move.add_link(kind, id_, target.id)
+                move.record(label, role, id_, kept=id_ in own)
     names = list(dict.fromkeys((*target.names, *(name for name in source.names if name not in without))))
     move.entities.append(entity_row(target.id, names, (*target.mentions.values(), *source.mentions.values())))
     move.apart += [{"one": id_, "other": target.id} for id_ in sorted(source.apart - {target.id})]

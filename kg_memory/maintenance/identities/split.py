@@ -12,7 +12,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.invalidate import read_history, revise_beliefs
-from kg_memory.maintenance.identities.move import LINKS, Move, Whole, entity_row, evidence_of, move_all, names_with
+from kg_memory.maintenance.identities.move import LINKS, EntityNode, Move, entity_row, evidence_of, move_all, names_with
 from kg_memory.runtime.effects import embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.beliefs import History
@@ -58,50 +58,51 @@ def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
     return {row["fact"]["id"]: row for row in rows}
 
 
-def plan_split(move: Move, whole: Whole, request: SplitRequest, policy: ConflictPolicy, namespace: str) -> Flow[None]:
-    """Add a split to *move*: a new entity gets some facts, episodes (messages) and names of the entity *whole*.
+def plan_split(
+    move: Move, old: EntityNode, request: SplitRequest, policy: ConflictPolicy, namespace: str
+) -> Flow[None]:
+    """Add a split to *move*: a new entity gets some facts, episodes (messages) and names of the entity *old*.
 
     *request*: which facts and episodes move. *policy*: how to compute the periods of contradicting facts again. Errors:
     `InputError` if they are about other entities, or if nothing or everything would move.
     """
-    rows = yield from read_facts(whole.facts)
-    division = divide(whole, rows, request)
-    key = entity_key(request.name or whole.names[0], request.type or whole.entity["type"], move.identity["id"])
+    rows = yield from read_facts(old.facts)
+    division = divide(old, rows, request)
+    key = entity_key(request.name or old.names[0], request.type or old.entity["type"], move.identity["id"])
     id_ = entity_id(namespace, key)
-    names, own = yield from _share_names(whole, division, request)
+    names, own = yield from _share_names(old, division, request)
     for kind, label, role in LINKS[:2]:
-        for fact in sorted(division.whole & getattr(whole, kind)):
-            move.take(kind, fact, whole.id)
-            move.give(kind, fact, id_)
-            move.note(label, role, fact)
-    for episode in sorted(division.moving & whole.mentions.keys()):
-        move.give("mentions", episode, id_)
+        for fact in sorted(division.whole & getattr(old, kind)):
+            move.remove_link(kind, fact, old.id)
+            move.add_link(kind, fact, id_)
+            move.record(label, role, fact)
+    for episode in sorted(division.moving & old.mentions.keys()):
+        move.add_link("mentions", episode, id_)
         if episode not in division.staying:
-            move.take("mentions", episode, whole.id)
-        move.note("Episode", "mention", episode, kept=episode in division.staying)
+            move.remove_link("mentions", episode, old.id)
+        move.record("Episode", "mention", episode, kept=episode in division.staying)
     for alias in sorted(set(map(alias_key, own)).difference(map(alias_key, names))):
-        move.take("aliases", alias, whole.id)
-        move.note("Alias", "alias", alias)
+        move.remove_link("aliases", alias, old.id)
+        move.record("Alias", "alias", alias)
     history = yield from read_history((*division.whole, *division.parts))
-    yield from _copy_facts(move, division.parts, rows, history, (whole, key, id_), namespace)
-    _annul_verdicts(move, rows, division.whole, whole.id, history)
+    yield from _copy_facts(move, division.parts, rows, history, (old, key, id_), namespace)
+    _annul_verdicts(move, rows, division.whole, old.id, history)
     move.revision = revise_beliefs(history, policy, namespace, move.identity["id"])
     move.revision.touched.extend(division.parts)
-    times = {episode: whole.mentions[episode] for episode in whole.mentions}
-    move.entities.append(entity_row(whole.id, names, (times[episode] for episode in division.staying)))
+    move.entities.append(entity_row(old.id, names, (old.mentions[episode] for episode in division.staying)))
     [vector] = yield from embed([own[0]])
-    seen = (times[episode] for episode in division.moving if episode in times)
-    move.create(entity_row(id_, own, seen), key, request.type or whole.entity["type"], vector, move.now)
+    seen = (old.mentions[episode] for episode in division.moving if episode in old.mentions)
+    move.create(entity_row(id_, own, seen), key, request.type or old.entity["type"], vector, move.now)
     for alias in sorted(set(map(alias_key, own))):
-        move.give("aliases", alias, id_)
-    if alias_key(own[0]) not in whole.aliases:
+        move.add_link("aliases", alias, id_)
+    if alias_key(own[0]) not in old.aliases:
         move.identity["former_name"] = alias_key(own[0])  # a name given by this split: an undo may remove it
-    move.about = [{"role": "one", "id": whole.id}, {"role": "other", "id": id_}]
-    move.apart.append({"one": whole.id, "other": id_})
+    move.about = [{"role": "one", "id": old.id}, {"role": "other", "id": id_}]
+    move.apart.append({"one": old.id, "other": id_})
 
 
-def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Division:
-    """Return which facts and episodes (messages) of the entity *whole* a split moves to a new entity.
+def divide(old: EntityNode, rows: Mapping[str, Row], request: SplitRequest) -> Division:
+    """Return which facts and episodes (messages) of the entity *old* a split moves to a new entity.
 
     *rows*: all facts of the entity by id. *request*: the facts and episodes to move. A fact that requested and other
     episodes state goes to both entities. Errors: `InputError` for ids of another entity, or if nothing or everything
@@ -109,10 +110,10 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
-        raise InputError(f"facts must be about {whole.names[0]!r}, got {unknown[0]!r}; memory.facts.about(...) has ids")
-    strange = sorted(set(request.episodes) - whole.mentions.keys())
+        raise InputError(f"facts must be about {old.names[0]!r}, got {unknown[0]!r}; memory.facts.about(...) has ids")
+    strange = sorted(set(request.episodes) - old.mentions.keys())
     if strange:
-        raise InputError(f"episodes must mention {whole.names[0]!r}, got {strange[0]!r}; memory.entities.card has ids")
+        raise InputError(f"episodes must mention {old.names[0]!r}, got {strange[0]!r}; memory.entities.card has ids")
     named = frozenset(request.episodes)
     moved, parts = set(request.facts), dict[str, frozenset[str]]()
     for fact, row in rows.items():
@@ -124,28 +125,28 @@ def divide(whole: Whole, rows: Mapping[str, Row], request: SplitRequest) -> Divi
                 parts[fact] = stating & named
     evidence = {statement["id"] for fact in moved for statement in rows[fact]["statements"]}
     moving = named | evidence
-    kept = {statement["id"] for fact in rows.keys() - moved for statement in rows[fact]["statements"]}
-    staying = (whole.mentions.keys() - moving) | ((kept & whole.mentions.keys()) - named)
+    remaining = {statement["id"] for fact in rows.keys() - moved for statement in rows[fact]["statements"]}
+    staying = (old.mentions.keys() - moving) | ((remaining & old.mentions.keys()) - named)
     if not moved and not parts and not named:
         raise InputError("nothing is split off: give facts or episodes")
     if not staying and rows.keys() == moved:
-        raise InputError(f"all of {whole.names[0]!r} would be split off: leave out facts and episodes for it to keep")
+        raise InputError(f"all of {old.names[0]!r} would be split off: leave out facts and episodes for it to keep")
     return Division(frozenset(moved), parts, frozenset(moving), frozenset(staying))
 
 
-def _share_names(whole: Whole, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
-    """Return two lists of names after a split: of the old entity *whole*, and of the new entity.
+def _share_names(old: EntityNode, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
+    """Return two lists of names after a split: of *old*, the entity that is split, and of the new entity.
 
     Each entity gets the names in its episodes (messages). A list begins with the display name.
     """
     episodes = sorted(division.moving | division.staying)
-    rows = yield from fetch(queries.NAMES_IN_USE, episodes=episodes, names=whole.names)
+    rows = yield from fetch(queries.NAMES_IN_USE, episodes=episodes, names=old.names)
     used = {(row["name"], row["episode"]) for row in rows}
     goes = {name for name, episode in used if episode in division.moving}
     stays = {name for name, episode in used if episode in division.staying}
-    first = request.name or whole.names[0]
-    others = [name for name in whole.names if name in goes]
-    remaining = [name for name in whole.names if name == whole.names[0] or name not in goes or name in stays]
+    first = request.name or old.names[0]
+    others = [name for name in old.names if name in goes]
+    remaining = [name for name in old.names if name == old.names[0] or name not in goes or name in stays]
     return remaining, list(dict.fromkeys((first, *others)))
 
 
@@ -154,7 +155,7 @@ def _copy_facts(
     parts: Mapping[str, frozenset[str]],
     rows: Mapping[str, Row],
     history: History,
-    ends: tuple[Whole, str, str],
+    ends: tuple[EntityNode, str, str],
     namespace: str,
 ) -> Flow[None]:
     """Add to *move* a copy of each fact in *parts*, about the new entity; the old entity keeps the fact.
@@ -162,13 +163,13 @@ def _copy_facts(
     *parts*: by fact id, the ids of the episodes (messages) whose statements move to the copy. *rows*: the facts by id.
     *ends*: the old entity, and the key and id of the new entity. *history*: moves these statements in memory too.
     """
-    whole, key, id_ = ends
+    old, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
     for (fact, episodes), vector in zip(sorted(parts.items()), vectors, strict=True):
         row = rows[fact]
-        subject = key if row["subject"] == whole.id else row["subject_key"]
+        subject = key if row["subject"] == old.id else row["subject_key"]
         pairs = zip(row["objects"], row["object_keys"], strict=True)
-        objects = [key if end == whole.id else end_key for end, end_key in pairs]
+        objects = [key if end == old.id else end_key for end, end_key in pairs]
         copy = fact_id(namespace, subject, row["fact"]["predicate"], objects, row["fact"]["sentence"])
         stating, rest = divide_statements(row["statements"], episodes)
         properties = {name: value for name, value in row["fact"].items() if value is not None}
@@ -177,11 +178,11 @@ def _copy_facts(
         move.statements += [{"episode": episode, "origin": fact, "fact": copy} for episode in sorted(episodes)]
         move.evidence.append({"id": fact, **evidence_of(rest)})
         for kind, role in (("subjects", "subject"), ("objects", "object")):
-            if fact in getattr(whole, kind):
-                move.take(kind, copy, whole.id)
-                move.give(kind, copy, id_)
-                move.note("Fact", role, copy)
-        move.note("Fact", "copy", copy, origin=fact)
+            if fact in getattr(old, kind):
+                move.remove_link(kind, copy, old.id)
+                move.add_link(kind, copy, id_)
+                move.record("Fact", role, copy)
+        move.record("Fact", "copy", copy, origin=fact)
         move_statements(history, fact, copy, episodes)
 
 
@@ -223,7 +224,7 @@ def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str],
                 continue
             if ends.isdisjoint((rows[opponent]["subject"], *rows[opponent]["objects"])):
                 move.verdicts.append({"id": verdict["id"], "ruling": "both", "refused": None})
-                move.note("Verdict", "verdict", verdict["id"], ruling=verdict["ruling"], refused=verdict["refused"])
+                move.record("Verdict", "verdict", verdict["id"], ruling=verdict["ruling"], refused=verdict["refused"])
                 set_ruling(history, verdict["id"], "both", None)
 
 
@@ -239,19 +240,19 @@ def set_ruling(history: History, verdict: str, ruling: str, refused: str | None)
 
 
 def plan_unsplit(
-    move: Move, wholes: tuple[Whole, Whole], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
+    move: Move, nodes: tuple[EntityNode, EntityNode], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
     """Add the undo of a split to *move*: the new entity is merged back into the old entity.
 
-    *wholes*: the old and the new entity. *moved*: database rows of the nodes that the split moved. *policy*: how to
+    *nodes*: the old and the new entity. *moved*: database rows of the nodes that the split moved. *policy*: how to
     compute the periods of contradicting facts again.
     """
-    first, second = wholes
+    old, new = nodes
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
     verdicts = [row for row in moved if row["role"] == "verdict"]
     rows = yield from read_facts({*copies, *copies.values()})
-    unused = yield from _find_unused(move, second)
-    move_all(move, second, first, without=unused)
+    unused = yield from _find_unused_name(move, new)
+    move_all(move, new, old, without=unused)
     move.moved = []
     history = yield from read_history((*rows, *(yield from _facts_of_verdicts(verdicts))))
     for copy, origin in copies.items():
@@ -270,16 +271,16 @@ def plan_unsplit(
         set_ruling(history, row["id"], row["ruling"], row["refused"])
     move.revision = revise_beliefs(history, policy, namespace, f"{move.identity['id']} undone")
     move.revision.touched.extend(origin for copy, origin in copies.items() if copy in rows and origin in rows)
-    move.about = [{"role": "one", "id": first.id}]
+    move.about = [{"role": "one", "id": old.id}]
 
 
-def _find_unused(move: Move, second: Whole) -> Flow[list[str]]:
-    """Return the name that a split gave the new entity, as a list, if no episode (message) uses it, else ``[]``.
+def _find_unused_name(move: Move, new: EntityNode) -> Flow[list[str]]:
+    """Return ``[name]``, the name that a split gave to the *new* entity, if no episode (message) uses it, else ``[]``.
 
-    *move*: the undo of the split, which has the hash of the name. *second*: the new entity.
+    *move*: the undo of this split; its decision has the hash of the name.
     """
-    named = names_with(second.names, [move.identity["former_name"] or ""])
-    used = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(second.mentions), names=named)
+    named = names_with(new.names, [move.identity["former_name"] or ""])
+    used = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(new.mentions), names=named)
     return [] if used else named
 
 

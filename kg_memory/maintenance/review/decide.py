@@ -101,16 +101,16 @@ class DecisionRequest:
             raise InputError(f"verdict must be one of {', '.join(CONTRADICTIONS + COMPATIBLE)}, got {kind!r}")
         return kind
 
-    def dates(self, time: int) -> tuple[_Date | None, _Date | None]:
-        """Return the edited (start, end) of the pending fact: ``((1546300800000000, "year"), None)`` for ``"2019"``.
+    def dates(self, now: int) -> tuple[_Date | None, _Date | None]:
+        """Return the start and end that the person gave to the pending fact, each as (microseconds, precision) or None.
 
-        None: not edited. *time*: now in microseconds since the epoch, for dates such as "yesterday". Errors:
-        `InputError`.
+        ``valid_at="2019"`` gives ``((1546300800000000, "year"), None)``. *now*: microseconds since the epoch, for dates
+        such as "yesterday". Errors: `InputError`.
         """
         end = self.invalid_at
         if isinstance(end, str) and end.strip().lower() == OPEN:
-            return _parse_date("valid_at", self.valid_at, time), (OPEN_END, "instant")
-        return _parse_date("valid_at", self.valid_at, time), _parse_date("invalid_at", end, time)
+            return _parse_date("valid_at", self.valid_at, now), (OPEN_END, "instant")
+        return _parse_date("valid_at", self.valid_at, now), _parse_date("invalid_at", end, now)
 
 
 def _parse_date(name: str, value: date | str | None, time: int) -> _Date | None:

@@ -84,7 +84,7 @@ class StoredVerdict:
 
     @property
     def state(self) -> VerdictState:
-        """The changeable part of the verdict: its effect (ruling), and the dates that a person edited."""
+        """The part that decisions of people change: the effect (ruling), the rejected fact, and edited dates."""
         return VerdictState.from_row(self.row)
 
     @property

@@ -91,8 +91,8 @@ ORDER BY id(n)
 def _read_relations(type_: str) -> str:
     """Return the query that reads a page of relations of one type, with the keys of their nodes, for an export."""
     ends = RELATIONS[type_]
-    [page, pattern] = (ends.targets[0], "(m)-[r:{}]->(n)") if ends.by_target else (ends.source, "(n)-[r:{}]->(m)")
-    source, target = ("m", "n") if ends.by_target else ("n", "m")
+    [page, pattern] = (ends.targets[0], "(m)-[r:{}]->(n)") if ends.page_by_target else (ends.source, "(n)-[r:{}]->(m)")
+    source, target = ("m", "n") if ends.page_by_target else ("n", "m")
     keys = ", ".join(dict.fromkeys(f"{target}.{key_property(label)}" for label in ends.targets))
     return f"""{_page(page)}
 MATCH {pattern.format(type_)}

@@ -122,9 +122,10 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The properties of one kind of node or relation in an export file, and their types.
+    """The rules by which an import checks the properties of one kind of node or relation.
 
-    *required*: names, separated by spaces. *defaults*: values for missing properties. *types*: exceptions to `_TYPES`.
+    *required*: names, separated by spaces. *defaults*: values for missing properties. *types*: the types of properties
+    that differ from `_TYPES`.
     """
 
     required: str = ""
@@ -211,13 +212,14 @@ INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_
 class Ends:
     """The labels of nodes that a relation type connects, and the properties of such a relation.
 
-    *source*: the label at its start. *targets*: the labels possible at its end. *by_target*: exported by end node.
+    *source*: the label at its start. *targets*: the labels possible at its end. *page_by_target*: an export reads
+    such relations page by page of their end nodes.
     """
 
     source: str
     targets: tuple[str, ...]
     shape: Shape = field(default_factory=Shape)
-    by_target: bool = False
+    page_by_target: bool = False
 
 
 RELATIONS: Mapping[str, Ends] = {
@@ -233,7 +235,7 @@ RELATIONS: Mapping[str, Ends] = {
     "ABOUT": Ends("Identity", ("Entity",), Shape("role", types=_ROLE)),
     "MOVED": Ends("Identity", ("Fact", "Episode", "Verdict", "Alias"), Shape("role", {"kept": False}, _ROLE)),
     "DISTINCT_FROM": Ends("Entity", ("Entity",)),
-    "HAS_MEMBER": Ends("Community", ("Entity",), by_target=True),
+    "HAS_MEMBER": Ends("Community", ("Entity",), page_by_target=True),
     "PART_OF": Ends("Community", ("Community",)),
     "SIMILAR_TO": Ends("Entity", ("Entity",)),
     "IN": Ends("Item", ("Namespace",)),

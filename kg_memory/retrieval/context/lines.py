@@ -284,6 +284,6 @@ def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -
     return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
 
 
-def join_marks(line: FactLine) -> str:
+def join_warnings(line: FactLine) -> str:
     """Return the warnings about a fact, as text to follow its dates: ", disputed, nothing known in its place"."""
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

@@ -58,10 +58,11 @@ class Choice:
     lines: Mapping[Kind, list[Line]]
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
-    def find_same(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of a chosen line that says the same as *line*, or None.
+    def find_duplicate(self, line: Line, repeats: Repeats) -> str | None:
+        """Return the id of an already chosen line that *line* would duplicate in the context, or None.
 
-        *repeats*: the facts that an entity or message only repeats: ``{("episodes", id): {fact ids}}``.
+        It has the same text, or is about a result that repeats the other. *repeats*: the facts that an entity or
+        message only repeats: ``{("episodes", id): {fact ids}}``.
         """
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):
@@ -137,7 +138,7 @@ def choose(
             cost = choice.cost(line, sections)
             if cost <= room:
                 break
-        if (same := choice.find_same(line, repeats)) is not None:
+        if (same := choice.find_duplicate(line, repeats)) is not None:
             choice.left_out[line.kind, line.id] = same_as(same)
         elif cost > room:
             full.add(kind)  # so that no worse line replaces a better one
@@ -365,7 +366,7 @@ def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group]
         turn = episodes[number][0] if number is not None else None
         if not isinstance(turn, Episode) or fact.id in repeats.get(("episodes", turn.id), ()):
             continue
-        if has_words_of(turn, fact) and _agrees(fact, turn, episodes[number or 0]):
+        if has_words_of(turn, fact) and _can_share_line(fact, turn, episodes[number or 0]):
             return number
     return None
 
@@ -376,8 +377,8 @@ def has_words_of(turn: Episode, fact: Fact) -> bool:
     return len(turn.content) <= LONGEST_TEXT and join_words(said) in join_words(turn.content)
 
 
-def _agrees(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether the line of the message *turn* can also show *fact*, next to the facts in *group*.
+def _can_share_line(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
+    """Return whether *fact* can be shown on the line of the message *turn*, beside the facts in *group*.
 
     It cannot if two of the facts need different times on the line: "since 2019" and "since 2021".
     """

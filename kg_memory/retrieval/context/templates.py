@@ -27,7 +27,7 @@ from kg_memory.retrieval.context.lines import (
     Template,
     escape_brackets,
     id_of,
-    join_marks,
+    join_warnings,
     make_sections,
     result_text,
 )
@@ -115,7 +115,7 @@ ZEP = Template(
     head=context_markers.ZEP_HEAD,
     sections=make_sections(
         context_markers.ZEP,
-        facts=lambda line: f"{line.text} (Date range: {line.begin} - {line.end}{join_marks(line)})",
+        facts=lambda line: f"{line.text} (Date range: {line.begin} - {line.end}{join_warnings(line)})",
         entities=lambda line: f"{line.name}: {line.summary or line.type}",
     ),
     escape=escape_brackets,
@@ -163,11 +163,11 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
         shown = join_facts(shown, repeats)
     room = max_tokens - 1 - token_cost(template.head + template.foot)
     choice = choose(shown, write, _section_costs(template), room, repeats)
-    lines = _arrange(choice, results, template)
+    lines = _sort_lines(choice, results, template)
     left_out = [*_omissions(results, shown, choice, reasons), *withheld]
     if results.abstains:
         return _abstain(results, max_tokens, template, [*map(_drop, lines), *left_out])
-    text = _frame(lines, template)
+    text = _assemble_text(lines, template)
     return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
 
 
@@ -206,8 +206,8 @@ def _section_costs(template: Template) -> dict[Kind, int]:
     return {kind: token_cost(section.begin + section.end + between) for kind, section in template.sections.items()}
 
 
-def _frame(lines: Sequence[Line], template: Template) -> str:
-    """Join *lines* to a prompt text, with the sections, headings and fixed texts of *template*; "" for no lines."""
+def _assemble_text(lines: Sequence[Line], template: Template) -> str:
+    """Return the context (text for a prompt): *lines* with the headings and fixed texts of *template*; or ""."""
     sections = []
     for kind, section in template.sections.items():
         shown = [line for line in lines if line.kind == kind]
@@ -219,11 +219,11 @@ def _frame(lines: Sequence[Line], template: Template) -> str:
     return f"{template.head}{template.between_sections.join(sections)}{template.foot}" if sections else ""
 
 
-def _arrange(choice: Choice, results: SearchResults, template: Template) -> list[Line]:
-    """Return the chosen lines in the order in which the prompt text shows them, by section of *template*.
+def _sort_lines(choice: Choice, results: SearchResults, template: Template) -> list[Line]:
+    """Return the lines of *choice* in the order of the context: by section of *template*, and messages by time.
 
-    Messages below the heading of a day are sorted by time. If all have the same time, the heading shows it: "4 May 2023
-    10:00 UTC:".
+    *results* has the times. Each message has its day as heading. If all below it have the same time, the heading shows
+    that: "4 May 2023 10:00 UTC:".
     """
     times = {episode.id: episode.at for episode in results.episodes}
     ordered = [line for kind in template.sections for line in choice.lines[kind] if not line.heading]

@@ -85,9 +85,9 @@ def month(year_: int, month_: int, now: datetime) -> Interval:
 
 def easter(year_: int) -> tuple[int, int]:
     """Return the month and the day of Easter Sunday in the Gregorian calendar."""
-    century, place = year_ // 100, year_ % 19
-    moon = (19 * place + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
-    moon -= moon // 28 * (1 - 29 // (moon + 1) * ((21 - place) // 11))
+    century, golden = year_ // 100, year_ % 19
+    moon = (19 * golden + century - century // 4 - (8 * century + 13) // 25 + 15) % 30
+    moon -= moon // 28 * (1 - 29 // (moon + 1) * ((21 - golden) // 11))
     sunday = moon - (year_ + year_ // 4 + moon + 2 - century + century // 4) % 7
     month_ = 3 + (sunday + 40) // 44
     return month_, sunday + 28 - 31 * (month_ // 4)

@@ -97,7 +97,7 @@ def parse_when(when: date | str, now: datetime) -> Interval:
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     if isinstance(when, datetime):
         return _instant(when)
-    text = _validate(when.isoformat() if isinstance(when, date) else when)
+    text = _clean_time_text(when.isoformat() if isinstance(when, date) else when)
     if _NOW.fullmatch(text):
         return _instant(here)
     if (written := parse_period(text)) is not None:
@@ -120,7 +120,7 @@ def _instant(at: datetime) -> Interval:
         raise ValueError(f"{at.isoformat()} is outside the calendar: give a time in the years 1 to 9999 UTC.") from None
 
 
-def _validate(when: object) -> str:
+def _clean_time_text(when: object) -> str:
     """Return *when*, such as "last March", on one line; `ValueError` if empty, too long or with control characters."""
     text = str(when).strip()
     if not text:
@@ -146,9 +146,10 @@ def _only_date(text: str, now: datetime) -> Interval | None:
 
 
 def find_times(question: str, now: datetime) -> list[TimeWords]:
-    """Return the times that *question* asks about, in order: "before 2019" in "Where was Ann before 2019?".
+    """Return the words of *question* that limit the time it asks about, each with the period or event that they mean.
 
-    "Last year" is relative to *now*. In doubt the list is empty, and for questions such as "when did ...".
+    "Where was Ann before 2019?" gives "before 2019", with the period until 2019. "Last year" is relative to *now*. The
+    list is empty in doubt, and for questions that ask for a time, such as "When did ...?".
     """
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     # In doubt none, as a wrong time would rank wrong answers first.
@@ -272,7 +273,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
     candidates = (_window(text, mention, mentions, events) for mention in mentions)
     windows = list(filter(None, candidates))
     if len(windows) == 2:
-        return _both_sides(windows)
+        return _combine_half_open(windows)
     return windows if len(windows) == 1 and not _has_rival(text, windows[0], mentions) else []
 
 
@@ -286,8 +287,8 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
     )
 
 
-def _both_sides(windows: list[DateMention]) -> list[DateMention]:
-    """Return the period between two *windows*, "after May" and "before July", in a list; or [] for any other two."""
+def _combine_half_open(windows: list[DateMention]) -> list[DateMention]:
+    """Return one period for two *windows* open at opposite ends, "after May" and "before July", as a list; else []."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):

@@ -178,12 +178,12 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
     """
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
-    nodes, places = Places(_flatten(entities, "nodes")), Places(_flatten(facts, "nodes"))
+    entity_places, fact_places = Places(_flatten(entities, "nodes")), Places(_flatten(facts, "nodes"))
     predicates = list(dict.fromkeys(row["predicate"] for row in facts))
     numbers = {predicate: place for place, predicate in enumerate(predicates)}
     types = [row["type"] or "Entity" for row in entities]
     kinds = [KINDS.index(row["kind"]) for row in facts]
-    groups = [{**row, "members": nodes.keep(_parse(row["members"])).tolist()} for row in communities]
+    groups = [{**row, "members": entity_places.keep(_parse(row["members"])).tolist()} for row in communities]
     return {
         "now": read_at // 1000,
         "types": types,
@@ -199,12 +199,12 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
             "confidence": np.round(_flatten(facts, "confidences", np.float64).astype("<f8"), 3),
             "predicate": _repeat((numbers[row["predicate"]] for row in facts), facts).astype("<u2"),
             "kind": _repeat(kinds, facts).astype("<u1"),
-            **_read_ends(subjects, objects, places, nodes),
+            **_read_ends(subjects, objects, fact_places, entity_places),
         },
-        "beliefs": _to_beliefs(held, proposed, places),
-        "sources": _to_sources(sources, statements, places),
-        "premises": _pair(premises, "facts", "premises", places, places),
-        "disputed": places.keep(_parse(disputes["facts"])).astype("<u4"),
+        "beliefs": _to_beliefs(held, proposed, fact_places),
+        "sources": _to_sources(sources, statements, fact_places),
+        "premises": _pair(premises, "facts", "premises", fact_places, fact_places),
+        "disputed": fact_places.keep(_parse(disputes["facts"])).astype("<u4"),
         "communities": groups,
     }
 
@@ -282,39 +282,39 @@ def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
     return np.repeat(np.array([*values], np.int64), [row["ids"].count("\n") + 1 for row in rows])
 
 
-def _pair(row: Row, first: str, second: str, places: Places, others: Places) -> Columns:
+def _pair(row: Row, first: str, second: str, first_places: Places, second_places: Places) -> Columns:
     """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``.
 
-    *first* and *second*: the columns of *row* that have the ids. *places* maps the ids in *first* to indexes, *others*
-    those in *second*. Pairs with an unknown id are left out.
+    *first* and *second*: the columns of *row* that have the ids. *first_places* and *second_places* map their ids to
+    indexes. Pairs with an unknown id are left out.
     """
-    one, other = places.of(_parse(row[first])), others.of(_parse(row[second]))
+    one, other = first_places.of(_parse(row[first])), second_places.of(_parse(row[second]))
     there = (one >= 0) & (other >= 0)
     return {first: one[there].astype("<u4"), second: other[there].astype("<u4")}
 
 
-def _read_ends(subjects: Row, objects: Row, places: Places, nodes: Places) -> Columns:
+def _read_ends(subjects: Row, objects: Row, fact_places: Places, entity_places: Places) -> Columns:
     """Return columns with the subject and objects of each fact: ``{"subject": ..., "withObject": ..., "object": ...}``.
 
     `subject`: an entity index for each fact; -1 if unknown. `withObject` and `object`: pairs of a fact index and an
-    entity index. *subjects*, *objects*: rows of the queries `SUBJECTS` and `OBJECTS`. *places*, *nodes*: map node ids
-    of facts and of entities to indexes.
+    entity index. *subjects*, *objects*: rows of the queries `SUBJECTS` and `OBJECTS`. *fact_places*, *entity_places*:
+    map node ids of facts and of entities to indexes.
     """
-    subject = np.full(places.length, -1, dtype="<i4")
-    pairs = _pair(subjects, "facts", "entities", places, nodes)
+    subject = np.full(fact_places.length, -1, dtype="<i4")
+    pairs = _pair(subjects, "facts", "entities", fact_places, entity_places)
     subject[pairs["facts"]] = pairs["entities"]
-    pairs = _pair(objects, "facts", "entities", places, nodes)
+    pairs = _pair(objects, "facts", "entities", fact_places, entity_places)
     other = subject[pairs["facts"]] != pairs["entities"]
     return {"subject": subject, "withObject": pairs["facts"][other], "object": pairs["entities"][other]}
 
 
-def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
+def _to_beliefs(held: Row, proposed: Row, fact_places: Places) -> Columns:
     """Return columns of all beliefs (periods in which a fact was held true): the fact, the times, and `proposed`.
 
     Times are milliseconds since the epoch. `proposed` is 1 if the belief waits for review by a person. *held*,
-    *proposed*: query results. *places*: maps node ids of facts to indexes.
+    *proposed*: query results. *fact_places*: maps node ids of facts to indexes.
     """
-    facts = [places.of(_parse(row["fact"])) for row in (held, proposed)]
+    facts = [fact_places.of(_parse(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
     there = fact >= 0
     times = {
@@ -325,18 +325,18 @@ def _to_beliefs(held: Row, proposed: Row, places: Places) -> Columns:
     return {"fact": fact[there].astype("<u4"), **times, "proposed": kind[there]}
 
 
-def _to_sources(sources: Row, statements: Row, places: Places) -> Columns:
+def _to_sources(sources: Row, statements: Row, fact_places: Places) -> Columns:
     """Return columns of the sources of facts: `speaker`, `thread`, `source`, `trust`, and the pairs `by` and `facts`.
 
     A pair is the index of a source, and the index of a fact that it states. *sources*, *statements*: rows of the
-    queries `SOURCES` and `STATEMENTS`. *places*: maps node ids of facts to indexes.
+    queries `SOURCES` and `STATEMENTS`. *fact_places*: maps node ids of facts to indexes.
     """
     trusts = _parse(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
     told = [*zip(*texts, trusts, strict=True)]
     numbers = {source: place for place, source in enumerate(dict.fromkeys(told))}
     episodes = Places(_parse(sources["nodes"]))
-    pairs = _pair(statements, "episodes", "facts", episodes, places)
+    pairs = _pair(statements, "episodes", "facts", episodes, fact_places)
     number = np.array([numbers[source] for source in told], "<u4")
     names = ("speaker", "thread", "source", "trust")
     columns = zip(*numbers, strict=True) if numbers else [()] * len(names)

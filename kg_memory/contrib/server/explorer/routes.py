@@ -122,8 +122,8 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
     times are microseconds since the epoch.
     """
     premised = yield from fetch(PREMISED)
-    grounds, _ = yield from read_grounds(row["id"] for row in premised)
-    doubts = find_doubts(grounds, Point(as_of, believed_at))
+    facts_by_id, _ = yield from read_grounds(row["id"] for row in premised)
+    doubts = find_doubts(facts_by_id, Point(as_of, believed_at))
     return {id_: doubt.since for id_, doubt in doubts.items()}
 
 
