@@ -30,6 +30,9 @@ DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "u
 DOES = {
     "supersedes": "one fact ended when the other began",
     "conflicts": "only one of them is believed",
+    "fulfilled": "the plan was carried out",
+    "dropped": "the plan was dropped",
+    "replaced": "another plan took its place",
     "both": "both hold",
     "refused": "the fact in review is not believed",
     "waiting": "it waits for review again",

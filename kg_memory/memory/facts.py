@@ -31,7 +31,7 @@ from kg_memory.memory.listing import (
     to_facts,
 )
 from kg_memory.memory.predicates import read_predicate
-from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
+from kg_memory.models.graph import ENDINGS, SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
 from kg_memory.models.results import FactExplanation, Paged
 from kg_memory.retrieval.clocks import parse_moment
@@ -388,9 +388,9 @@ def _events(fact: Fact) -> Iterable[TimelineEvent]:
 
 def _find_chain(history: History, fact: str) -> set[str]:
     """Return the ids of *fact*, of the facts that it replaced, and of those that replaced it, also indirectly."""
-    linked = rivals_by(history.verdicts.values(), "supersedes")
+    linked = [rivals_by(history.verdicts.values(), ruling) for ruling in ENDINGS]
     chain, edge = {fact}, {fact}
     while edge:
-        edge = set().union(*(linked[id_] for id_ in edge)) - chain
+        edge = set().union(*(rivals[id_] for rivals in linked for id_ in edge)) - chain
         chain |= edge
     return chain

@@ -30,6 +30,8 @@ Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both", PlanOu
 """What a verdict does. ``supersedes``: the new fact ended the existing one; ``conflicts``: one of them is not believed;
 ``both``: both are; ``waiting``: a person must decide; ``refused``: a person rejected the new fact. With a
 `PlanOutcome`, the plan ended when the other fact began."""
+ENDINGS: tuple[Ruling, ...] = ("supersedes", *OUTCOMES)
+"""The rulings by which one fact ended the other."""
 Disputes = Literal["serve", "withhold"]
 """What happens to a fact that may contradict an earlier one: ``serve`` returns it, both marked as disputed;
 ``withhold`` hides it until a person decides."""

@@ -65,6 +65,7 @@ def test_outcome_ends_a_plan_on_both_clocks(memory, namespace, sentence):
         assert (plan.sentence, plan.outcome, period_in_words(plan)) == (PLAN[0], outcome, words)
         assert (plan.superseded_by, plan.disputed_by) == ((after.id,), ())
         assert (after.supersedes, after.outcome) == ((plan.id,), None)
+        assert {fact.id for fact in memory.facts.evolution(after.id, namespace=space)} == {plan.id, after.id}
         # On the clock of the world, it was planned then, and later no more.
         assert plan.id in {fact.id for fact in memory.facts.about("Ann", as_of="2024-05-10", namespace=space)}
         assert plan.id not in {fact.id for fact in memory.facts.about("Ann", as_of="2024-06-04", namespace=space)}

@@ -207,8 +207,7 @@ def describe_review(review: Review) -> str:
     pending, existing = _tell(review.pending), _tell(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"
-    words = {"supersedes": "ends", "conflicts": "contradicts"}
-    return f"{pending} {words.get(review.kind, review.kind)}: {existing}"
+    return f"{pending} {'contradicts' if review.kind == 'conflicts' else 'ends'}: {existing}"
 
 
 def describe_identity_doubt(doubt: IdentityDecision) -> str:

@@ -14,7 +14,7 @@ from kg_memory.cli.views import proposed_validity, said_by, since, until, validi
 from kg_memory.contrib.review import CHOICES
 from kg_memory.errors import InputError
 from kg_memory.maintenance.review.decide import Choice
-from kg_memory.models.graph import ConflictStrategy, Fact, IdentityDecision, Review
+from kg_memory.models.graph import OUTCOMES, ConflictStrategy, Fact, IdentityDecision, Review
 from kg_memory.temporal.policy import ConflictPolicy
 
 if TYPE_CHECKING:
@@ -244,6 +244,8 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     """
     if review.kind == "admission":
         return "it is believed"
+    if review.kind in OUTCOMES:
+        return "it is believed, and the plan ended with it"
     if review.kind == "supersedes":
         if _start(review.pending) >= _start(review.existing):
             return f"it is believed, and the other ended where it began ({since(review.pending)})"

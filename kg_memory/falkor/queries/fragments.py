@@ -5,7 +5,7 @@ A belief is a period in which the memory considers the fact true.
 
 from __future__ import annotations
 
-from kg_memory.models.graph import OUTCOMES
+from kg_memory.models.graph import ENDINGS
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
@@ -205,7 +205,7 @@ The statements are those saved by ``$believed_at``, and while the belief was hel
 A fact about one entity is stored with that entity as its object too, so that one pattern finds every fact.
 """
 
-LINKS = ["supersedes", "waiting", *OUTCOMES]
+LINKS = [*ENDINGS, "waiting"]
 """The rulings of verdicts that link a fact to others: one ended the other, or a person must decide."""
 
 PREFERS_OTHER = "CASE WHEN v.holds = 'new' THEN v.new ELSE v.known END = other.id"

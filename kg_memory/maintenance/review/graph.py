@@ -124,7 +124,7 @@ def question_of(review: Review) -> str:
 
     It includes the reason, the confidence and a quote.
     """
-    effect = "take the place of" if review.kind == "supersedes" else "refute"
+    effect = "refute" if review.kind == "conflicts" else "take the place of"
     kinds = f"{' or '.join(CONTRADICTIONS)}; {', '.join(COMPATIBLE)} let both hold"
     edits = f'another verdict ({kinds}) or other dates (invalid_at "{OPEN}": it has not ended)'
     sources = review.pending.sources[:1]

@@ -123,7 +123,7 @@ def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
 def _question(one: Waiting) -> str:
     """Return the question with which the user decides *one*: if a fact holds, or if two entities are the same."""
     if isinstance(one, Review):
-        relation = "replaces" if one.kind == "supersedes" else "contradicts"
+        relation = "contradicts" if one.kind == "conflicts" else "replaces"
         return (
             f"Does {_fact(one.pending)}, which was said later, hold? It {relation} {_fact(one.existing)}. "
             f"{quote(one.reason)} Accept: yes. Reject: the later one is not believed."
