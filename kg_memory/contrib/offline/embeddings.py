@@ -70,11 +70,11 @@ class LocalEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one embedding vector for each of *texts*."""
-        return self._embed(texts, "passage")
+        return self._embed(texts)
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the embedding vector of a search query."""
-        return self._embed([text], "query")[0]
+        """Return the embedding vector of a search query, without waiting for the threads that embed documents."""
+        return self._encode([text], "query")[0]
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one embedding vector for each of *texts*, computed in a thread."""
@@ -97,12 +97,12 @@ class LocalEmbeddings(Embeddings):
             for text in list(self._ahead)[:-MOST_AHEAD]:
                 self._ahead.pop(text).cancel()
 
-    def _embed(self, texts: Sequence[str], role: Role) -> list[list[float]]:
+    def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         if not texts:
             return []
-        begun = self._take_begun(texts) if role == "passage" else {}
+        begun = self._take_begun(texts)
         rest = [text for text in texts if text not in begun]
-        vectors = iter(self._encode_at_once(rest, role) if rest else ())
+        vectors = iter(self._encode_at_once(rest) if rest else ())
         return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
@@ -114,15 +114,15 @@ class LocalEmbeddings(Embeddings):
             begun = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
         return {text: future for text, future in begun.items() if not future.cancel()}
 
-    def _encode_at_once(self, texts: Sequence[str], role: Role) -> list[list[float]]:
-        """Return the vectors of *texts*, computed by several threads in parallel; *role* is "passage" or "query"."""
+    def _encode_at_once(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return the vectors of the documents *texts*, computed by several threads in parallel."""
         with self._loading:
             self._pool = self._pool or ThreadPoolExecutor(self._cores, "kg-memory-embeddings")
         try:
             # The engine's own threads are slow on a busy machine, and would block in a forked child.
-            parts = [self._pool.submit(self._encode, part, role) for part in _split(texts, self._cores)]
+            parts = [self._pool.submit(self._encode, part, "passage") for part in _split(texts, self._cores)]
         except RuntimeError:  # threads cannot start while the interpreter exits
-            return self._encode(texts, role)
+            return self._encode(texts, "passage")
         return [vector for part in parts for vector in part.result()]
 
     def _encode(self, texts: Sequence[str], role: Role) -> list[list[float]]:
