@@ -128,7 +128,7 @@ def declare_many(
     are extracted. Raises one `InputError` for all invalid rows, before any row is saved.
     """
     apply = None if mapping is None else (yield from _open_mapping(mapping))
-    declarations = _validate_rows(rows, apply, engine)
+    declarations = yield from work(lambda: _validate_rows(rows, apply, engine))
     yield from check_premises(declarations)
     tally.unmapped = (declaration.unmapped for declaration in declarations)
     yield from declare_states(engine, (declaration.state for declaration in declarations), namespace, tally)
