@@ -121,14 +121,14 @@ def test_forget_returns_receipt_despite_concurrent_reembedding(world, broken):
 def test_message_added_meanwhile_is_no_residue(world, monkeypatch):
     world.moves("Oslo", "2024-01-01")
     added = world.add("I know Zebulon.", speaker="Ann", at="2024-02-01")
-    real, calls = residue.ResidueSearch._excuse, count()
+    real, calls = residue.ResidueSearch._drop_shared, count()
 
     def excuse(self, episodes):
         real(self, episodes)
         if next(calls) == 0:
             world.add("I know Zebulon.", speaker="Tom", at="2024-03-01")
 
-    monkeypatch.setattr(residue.ResidueSearch, "_excuse", excuse)
+    monkeypatch.setattr(residue.ResidueSearch, "_drop_shared", excuse)
     assert world.privacy.forget(episode=added.episode).residue == ()
 
 

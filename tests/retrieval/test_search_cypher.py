@@ -23,7 +23,7 @@ PARAMETERS: dict[str, Any] = {
     "since": 1, "until": 2, "believed_at": 1, "unreviewed": False, "facts": ["1"], "episodes": ["1"],
     "subjects": ["1"], "predicate": "LIVES_IN", "object": "1", "limit": 5, "depth": 5, "most": 5, "sources": 5,
     "base": 0.5, "length": 0.01, "weights": {"ann": 1.0}, "examined": 20, "looked": 20, "hub": 5, "share": 0.3, "gap": 1,
-    "vector": [0.1] * DIMENSION, "sample": 5, "compared": 20, "neighbours": 5, "things": ["1"], "nearest": ["1"],
+    "vector": [0.1] * DIMENSION, "sample": 5, "compared": 20, "neighbours": 5, "around": 1, "things": ["1"], "nearest": ["1"],
     **{f"{name}{hop}": 5 for name in ("limit", "depth") for hop in (1, 2, 3)},
 }  # fmt: skip
 BUILT = {

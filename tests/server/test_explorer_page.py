@@ -155,7 +155,7 @@ def test_correction_reports_dates_that_still_stand(page: Page, offline: GraphMem
     (fact,) = offline.facts.about("Ann", namespace="correct/1")
     for start, until, words in (
         ("2023-02-01", "2024-06-01", "Corrected."),
-        ("2023-05-01", "2024-06-01", "still stand"),
+        ("2023-05-01", "2024-06-01", "still count"),
     ):
         page.open(f"ns=correct/1&view=fact&id={fact.id}")
         page.click("Correct", "#panel")
