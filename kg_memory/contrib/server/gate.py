@@ -34,7 +34,8 @@ ENCODED = ("/v1/", "/api/graph/")
 LONGEST_HEAD = 32_000
 """The longest path, query and headers together, in bytes."""
 LARGE = 10_000
-"""The bytes from which a body with many episodes or facts is large: 1,000 facts in 50 kB take 20 s and 20 MB."""
+"""The bytes from which a body of episodes or facts is large: 1,000 facts in 50 kB take 20 s and 20 MB. Elsewhere,
+a body is large from `SMALL` bytes."""
 LARGE_AT_ONCE = 2
 """Large bodies that are read at the same time; they are handled one by one. Further requests wait."""
 BODY_SECONDS = 30.0
@@ -115,7 +116,8 @@ class RequestGate:
             await self._app(scope, receive, send)
             return
         async with AsyncExitStack() as held:
-            if large := limit > SMALL and _may_exceed(headers, LARGE):
+            is_batch = limit > SMALL and not path.startswith("/v1/mcp")
+            if large := limit > SMALL and _may_exceed(headers, LARGE if is_batch else SMALL):
                 await held.enter_async_context(self._large)
 
             async def send_and_release(message: Message) -> None:
@@ -125,7 +127,6 @@ class RequestGate:
             body = await _read_body(receive, limit)
             if large:
                 await held.enter_async_context(self._handled)
-            is_batch = limit > SMALL and not path.startswith("/v1/mcp")
             most = MOST_VALUES if is_batch else MOST_VALUES_OF_SMALL
             text = body.decode("latin-1")
             if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
