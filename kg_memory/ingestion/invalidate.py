@@ -244,13 +244,9 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
     earlier, later = (candidate, fact) if is_later else (fact, candidate)
     if earlier.kind != "plan":
         return replace(verdict, verdict="complements") if later.kind == "plan" else verdict
-    is_elsewhere = fact.single_valued and not _relation(fact).objects & _relation(candidate).objects
-    outcome: PlanOutcome = "fulfilled"
+    is_elsewhere = fact.single_valued and _relation(fact).objects.isdisjoint(_relation(candidate).objects)
+    outcome: PlanOutcome = "replaced" if later.kind == "plan" else "dropped" if is_elsewhere else "fulfilled"
     if _DENIAL.match(later.predicate):
-        outcome = "dropped"
-    elif later.kind == "plan":
-        outcome = "replaced"
-    elif is_elsewhere:
         outcome = "dropped"
     return replace(verdict, verdict=outcome, holds="new" if is_later else "known")
 

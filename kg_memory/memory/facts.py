@@ -388,9 +388,9 @@ def _events(fact: Fact) -> Iterable[TimelineEvent]:
 
 def _find_chain(history: History, fact: str) -> set[str]:
     """Return the ids of *fact*, of the facts that it replaced, and of those that replaced it, also indirectly."""
-    linked = [rivals_by(history.verdicts.values(), ruling) for ruling in ENDINGS]
+    linked = rivals_by(history.verdicts.values(), *ENDINGS)
     chain, edge = {fact}, {fact}
     while edge:
-        edge = set().union(*(rivals[id_] for rivals in linked for id_ in edge)) - chain
+        edge = set().union(*(linked[id_] for id_ in edge)) - chain
         chain |= edge
     return chain

@@ -106,7 +106,7 @@ class ByTime(Part):
 
 
 def _is_a_day(instants: Instants) -> bool:
-    """Return whether the question names one day, or a part of it."""
+    """Return whether the question names a day, a part of it, or a weekend."""
     return instants.until - instants.since <= WIDTH["weekend"]
 
 

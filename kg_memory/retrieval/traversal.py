@@ -295,11 +295,11 @@ NEIGHBOURS = 10
 FACTS_A_STEP = 50
 """The default number of facts of one entity along which a walk goes."""
 LOOKED_THROUGH = 3
-"""The number of latest facts that are checked for those that hold, for each fact along which a walk goes."""
+"""How many facts, nearest in time, are checked for those that hold, for each fact along which a walk goes."""
 HUB = 200
 """Through an entity with more facts a walk does not go on, unless it is a start: a hub says little, and is slow."""
 MOST_SORTED = 50_000
-"""The most facts of one entity that are sorted to find the latest, which takes the server 30 ms."""
+"""The most facts of one entity that are sorted to find the nearest in time, which takes the server 30 ms."""
 
 Statements = Mapping[str, Mapping[str, str | None]]
 
@@ -310,7 +310,8 @@ class BreadthFirst(Part):
     method: Literal["bfs"] = "bfs"
     max_hops: Hops = 2
     facts_a_hop: Annotated[int, Field(ge=1, le=1000)] = FACTS_A_STEP
-    """The number of latest facts of each entity along which the walk goes; half as many at each further hop."""
+    """How many facts of each entity, nearest to the question's time, the walk follows; at each further hop, half as
+    many of the latest."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
         links, weights = yield from walk_breadth_first(start, instants, self.max_hops, self.facts_a_hop, NEIGHBOURS)
@@ -322,7 +323,7 @@ def walk_breadth_first(
 ) -> Flow[tuple[Links, Activity]]:
     """Return the facts up to *hops* steps away from the entities *start*, and the weights of all entities reached.
 
-    *start*: weights by entity id, halved after one step. *facts*: how many latest facts of an entity to follow.
+    *start*: weights by entity id, halved after one step. *facts*: how many facts of an entity to follow.
     *neighbours*: from how many entities to go on.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)

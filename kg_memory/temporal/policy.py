@@ -259,11 +259,11 @@ def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
     return {verdict.refused for verdict in verdicts if verdict.ruling == "refused"}
 
 
-def rivals_by(verdicts: Iterable[Verdict], ruling: Ruling) -> defaultdict[str, set[str]]:
-    """Return the facts to which verdicts with this *ruling* relate each fact: ``{"f1": {"f2"}, "f2": {"f1"}}``."""
+def rivals_by(verdicts: Iterable[Verdict], *rulings: Ruling) -> defaultdict[str, set[str]]:
+    """Return the facts to which verdicts with one of *rulings* relate each fact: ``{"f1": {"f2"}, "f2": {"f1"}}``."""
     rivals: defaultdict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
-        if verdict.ruling == ruling:
+        if verdict.ruling in rulings:
             rivals[verdict.new].add(verdict.existing)
             rivals[verdict.existing].add(verdict.new)
     return rivals

@@ -205,7 +205,7 @@ The statements are those saved by ``$believed_at``, and while the belief was hel
 A fact about one entity is stored with that entity as its object too, so that one pattern finds every fact.
 """
 
-LINKS = [*ENDINGS, "waiting"]
+LINKING = [*ENDINGS, "waiting"]
 """The rulings of verdicts that link a fact to others: one ended the other, or a person must decide."""
 
 PREFERS_OTHER = "CASE WHEN v.holds = 'new' THEN v.new ELSE v.known END = other.id"
@@ -214,7 +214,7 @@ PREFERS_OTHER = "CASE WHEN v.holds = 'new' THEN v.new ELSE v.known END = other.i
 _LINKED = f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD]->(c)
 WITH f, h, b, s, objects, sources, trust, support, voices, collect(
-  CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN {LINKS}
+  CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN {LINKING}
     AND c.created_at < b.expired_at AND c.expired_at > b.created_at
   THEN {{id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at,
     preferred: {PREFERS_OTHER}, stays: c.expired_at >= b.expired_at}} END) AS linked
