@@ -49,8 +49,7 @@ class NamespaceTemplate:
         value is used. Errors: `InputError` if a placeholder has no value, or a value that is not a non-empty string or
         an integer.
         """
-        filled = "".join(text + self._value(name, sources) for text, name in self._parts)
-        return validate_namespace(filled + self._end)
+        return validate_namespace("".join(text + self._value(name, sources) for text, name in self._parts) + self._end)
 
     def _value(self, name: str, sources: tuple[Any, ...]) -> str:
         """Return the value of the placeholder *name*, escaped, from the first of *sources* that has it."""

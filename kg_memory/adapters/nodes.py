@@ -88,8 +88,7 @@ def recall_node(
         times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
         question = make_search_query(text, limits, times, place.thread, {**options, "asker": last_asker(messages)})
         given = {**question.as_state(), "namespace": place.namespace}
-        end = yield from call(retrieval.copy(UNKEPT), "invoke", given)
-        return {key: end["context"]}
+        return {key: (yield from call(retrieval.copy(UNKEPT), "invoke", given))["context"]}
 
     return _GraphNode(recall, "recall", retrieval)
 

@@ -181,8 +181,7 @@ def _search(
 
     *as_of*: the period asked about. *most*: the default *limit*.
     """
-    results = yield from search(here, query, most if limit is None else limit, during=as_of, **options)
-    return answer_results(results)
+    return answer_results((yield from search(here, query, most if limit is None else limit, during=as_of, **options)))
 
 
 def _history(

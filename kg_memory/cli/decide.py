@@ -79,8 +79,7 @@ def entities(arguments: Namespace, screen: Screen) -> int:
         if arguments.action == "list":
             show_list(memory, memory.entities.list(**listed), arguments, screen)
         elif arguments.action == "decisions":
-            decisions = memory.entities.decisions(**listed)
-            show_list(memory, decisions, arguments, screen, "Nothing was merged or split.")
+            show_list(memory, memory.entities.decisions(**listed), arguments, screen, "Nothing was merged or split.")
         else:
             _change_entities(memory, arguments, screen)
     return 0

@@ -159,8 +159,7 @@ def show_predicates(arguments: Namespace, screen: Screen) -> int:
         if is_changed:
             shown = memory.predicates.update(name, **changes, namespace=namespace)
         else:
-            reading = read_predicate(predicate_name(name), memory.settings.fact_types)
-            shown = memory.driver.run(reading, namespace)
+            shown = memory.driver.run(read_predicate(predicate_name(name), memory.settings.fact_types), namespace)
     if not screen.prints_json(shown):
         screen.values([shown])
     if is_changed:

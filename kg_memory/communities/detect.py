@@ -60,8 +60,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
     tries = state.get("tries") or 0  # the step runs again if another refresh saved first
     full = bool(state.get("full"))
     groups: list[EntityCluster] = yield from work(lambda: find_communities(namespace, links, full=full))
-    update = _compare_memberships(links, groups)
-    return {**update, "tries": tries, "questions": state["questions"] if tries else 0}
+    return {**_compare_memberships(links, groups), "tries": tries, "questions": state["questions"] if tries else 0}
 
 
 def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:

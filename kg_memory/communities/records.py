@@ -130,8 +130,7 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     level = None if level is None else validate_count("level", level, 0)
-    stored = yield from fetch(cypher.COMMUNITIES, **page, level=level)
-    return [_community(row) for row in stored]
+    return [_community(row) for row in (yield from fetch(cypher.COMMUNITIES, **page, level=level))]
 
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
@@ -173,8 +172,7 @@ def claim_refresh(interval: int) -> Flow[bool]:
 
     Of several concurrent callers, only one gets True.
     """
-    instant = yield from now()
-    return bool((yield from write(cypher.CLAIM, interval=interval, now=instant)))
+    return bool((yield from write(cypher.CLAIM, interval=interval, now=(yield from now()))))
 
 
 @contextmanager

@@ -173,8 +173,7 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
             raise
         return answer
 
-    result = yield from through(flow, perform)
-    return result, questions
+    return (yield from through(flow, perform)), questions
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
@@ -250,8 +249,7 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
 def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
     """Ask the model to describe *communities*, each a list of texts, in one question; return its answer."""
     numbered = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
-    answer = yield from ask_model(COMMUNITY, communities=numbered)
-    return answer
+    return (yield from ask_model(COMMUNITY, communities=numbered))
 
 
 def _fill(answered: Description, items: Sequence[Item]) -> _Description:

@@ -94,8 +94,7 @@ def as_known(row: Row, at: int) -> Row:
 
     *at* is in microseconds since the epoch. At most the first `SOURCES` sources are kept.
     """
-    known = [source for source in row["sources"] if source["saved_at"] <= at]
-    return {**row, "sources": known[:SOURCES]}
+    return {**row, "sources": [source for source in row["sources"] if source["saved_at"] <= at][:SOURCES]}
 
 
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:

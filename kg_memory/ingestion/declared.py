@@ -220,8 +220,7 @@ def complete_content(content: str) -> str:
     Raises: `InputError` for content that declares no facts.
     """
     facts = parse_content(content)
-    value = json.loads(content)
-    return to_content(facts, value.get("record"))
+    return to_content(facts, json.loads(content).get("record"))
 
 
 def parse_content(content: str) -> tuple[DeclaredFact, ...]:

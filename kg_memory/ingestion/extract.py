@@ -279,8 +279,7 @@ def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[Extrac
 def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[EntityMention], settings: Settings) -> Flow[Reflection]:
     entity_types = type_fields(settings)["entity_types"]
     entities = [{"name": mention.called, "type": mention.type} for mention in mentions]
-    answer = yield from ask_model(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities)
-    return answer
+    return (yield from ask_model(REFLECT, **draft.prompt_fields(piece), entity_types=entity_types, entities=entities))
 
 
 def ask_facts(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:

@@ -378,8 +378,7 @@ def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | Non
     declared = vocabulary.declared_predicate(name, settings.fact_types)
     if declared is not None:
         names = {predicate_name(fact.name) for fact in settings.fact_types if fact.single_valued is not None}
-        is_set = declared.name in names
-        return Meaning(declared.name, declared.single_valued, declared.family, declared=is_set)
+        return Meaning(declared.name, declared.single_valued, declared.family, declared=declared.name in names)
     if stored is not None:
         return _meaning(stored["canonical"], stored["single_valued"])
     rule = vocabulary.canonical_predicate(name)

@@ -52,8 +52,7 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
     words = " ".join("".join(piece.content for piece in draft.pieces).split())
     if says_nothing(words, people, _turns_before(draft)):
         return PHATIC
-    reason = yield from _lack_of_surprise(draft, settings)
-    return reason
+    return (yield from _lack_of_surprise(draft, settings))
 
 
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:

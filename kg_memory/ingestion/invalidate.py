@@ -315,8 +315,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
         seen.update(missing)
         unread = [fact for fact in missing if fact not in row_of]
         if unread:
-            read_rows = yield from fetch(HISTORY, facts=unread)
-            row_of |= {row["history"]["fact"]: row["history"] for row in read_rows}
+            row_of |= {row["history"]["fact"]: row["history"] for row in (yield from fetch(HISTORY, facts=unread))}
         for fact in missing:
             if fact in row_of:
                 _add(history, row_of[fact])

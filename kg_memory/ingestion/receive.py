@@ -59,8 +59,7 @@ def receive(draft: Draft, settings: Settings) -> Flow[Update]:
     Raises: `InputError` for input that cannot be stored; `MemoryPaused` if the namespace is paused; `EpisodeAborted` if
     too many processes have died while they processed the episode.
     """
-    update = yield from _save(draft, settings, reading=True)
-    return update
+    return (yield from _save(draft, settings, reading=True))
 
 
 def after_receive(state: Row) -> str:
@@ -346,8 +345,7 @@ def _validate_kind(kind: object, content: str) -> str:
     try:
         valid = EpisodeKind(str(kind))
     except ValueError:
-        kinds = ", ".join(EpisodeKind)
-        raise InputError(f"the kind is {short(kind)}: use one of {kinds}") from None
+        raise InputError(f"the kind is {short(kind)}: use one of {', '.join(EpisodeKind)}") from None
     if valid in RECORDS:
         if has_more_values(content, MOST_VALUES):
             raise InputError(f"the JSON has over {MOST_VALUES:,} values: split it, or use kind='text'")

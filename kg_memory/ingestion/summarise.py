@@ -99,8 +99,7 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
         texts = yield from _ask([long.show(index) for index, long in enumerate(open_ones)])
         for index, long in enumerate(open_ones):
             text = texts.get(index)
-            summary = long.begin_with(text) if text else (_shorten(long.current), None)
-            summaries[long.row["key"]] = summary
+            summaries[long.row["key"]] = long.begin_with(text) if text else (_shorten(long.current), None)
     return summaries
 
 

@@ -189,8 +189,7 @@ class BudgetMeter:
                 return (yield from self._ask(effect))
             case Query(params=params) if "spent" in params or "spent_since" in params:
                 return (yield from self._run_query(effect))
-        answer = yield effect
-        return answer
+        return (yield effect)
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
         """Return the answer to the question *ask*: from the model, or if the budget is spent, from the offline rules.

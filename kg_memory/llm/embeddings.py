@@ -282,8 +282,7 @@ class ReliableEmbeddings(Embeddings):
         if query:
             request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), lambda vector: [vector])
         else:
-            calls = partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared)
-            request = Call(*calls)
+            request = Call(partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared))
         try:
             timeout = timeout_of(self.model)
             request = within(min(timeout, QUERY_SECONDS) if query and timeout else timeout, request)

@@ -94,8 +94,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
             with schema.unless_there():
                 database.query(key, schema.vector_index(label, dimension), {}, write=True)
             schema.wait_for_indices(database, key)
-    name = driver.embedder.name
-    database.query(key, schema.WRITE_MODEL, {"model": name, "dimension": dimension}, write=True)
+    database.query(key, schema.WRITE_MODEL, {"model": driver.embedder.name, "dimension": dimension}, write=True)
     return done
 
 

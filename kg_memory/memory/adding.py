@@ -236,8 +236,7 @@ def _add_batched(engine: Engine, state: State, namespace: str) -> Flow[AddResult
     It is saved without extracting facts; once enough messages of its conversation wait, the facts of all are extracted.
     *state*: the episode as the input dict of the ingestion graph.
     """
-    whole = {**state, "namespace": namespace}
-    saved, due = yield from load_plugin("plans", "economy").wait(whole, engine.settings)
+    saved, due = yield from load_plugin("plans", "economy").wait({**state, "namespace": namespace}, engine.settings)
     tally = Tally()
     yield from read_inputs(engine, map(input_of, due), namespace, tally)
     result = result_of_saving(saved)

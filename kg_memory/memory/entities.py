@@ -250,8 +250,7 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
-        listed = yield from fetch(queries.LIST_ENTITIES, **page)
-        return [rows.to_entity(row["entity"]) for row in listed]
+        return [rows.to_entity(row["entity"]) for row in (yield from fetch(queries.LIST_ENTITIES, **page))]
     words = terms(replace_unstorable(validate_text("like", like, "words, or the beginning of one")))
     if not words:
         return []

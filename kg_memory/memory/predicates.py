@@ -33,8 +33,7 @@ class Predicates(Group):
         The built-in predicates are not included. *limit* is the maximum number; *skip* is how many to leave out before.
         """
         page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
-        rows = yield from fetch(queries.ALL_PREDICATES, **page)
-        return [PredicateInfo(**row["predicate"]) for row in rows]
+        return [PredicateInfo(**row["predicate"]) for row in (yield from fetch(queries.ALL_PREDICATES, **page))]
 
     list, alist = verb(_list)
 
@@ -65,8 +64,7 @@ class Predicates(Group):
             single_valued=current.single_valued if single_valued is None else single_valued,
             origin="corrected",
         )
-        time = yield from now()
-        yield from write(queries.CORRECT_PREDICATE, **info.model_dump(exclude={"origin"}), now=time)
+        yield from write(queries.CORRECT_PREDICATE, **info.model_dump(exclude={"origin"}), now=(yield from now()))
         return info
 
     update, aupdate = verb(_update)

@@ -109,8 +109,7 @@ def encode_labels(labels: Labels) -> list[str] | None:
 
     The text ``tags:[]`` marks the label as a list of values. Without labels, the result is None.
     """
-    lists = (key for key, value in labels.items() if isinstance(value, tuple))
-    marks = [f"{key}:[]" for key in lists]
+    marks = [f"{key}:[]" for key, value in labels.items() if isinstance(value, tuple)]
     return [*(encode_label(key, value) for key, value in _pairs(labels)), *marks] or None
 
 

@@ -160,8 +160,7 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
     if event.object:
         rows = [row for row in rows if row["meant"]]
         if not rows and event.predicate == "WORKS_AT":  # "before she left Paris" is about LIVES_IN
-            window = yield from _find_around(replace(event, predicate="LIVES_IN"), subjects, time, believed_at)
-            return window
+            return (yield from _find_around(replace(event, predicate="LIVES_IN"), subjects, time, believed_at))
     if event.relation == "while":
         return (rows[-1]["known_from"], rows[-1]["invalid_at"]) if rows else None
     at = _edge(rows, event.edge)

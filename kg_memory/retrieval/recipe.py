@@ -67,8 +67,7 @@ class ByRecency(Part):
     features: ClassVar[Needs] = Needs(facts=("stated_at",), episodes=("stated_at",))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
-        now = question.instants.believed_at
-        ages = {id_: (now - feature.stated_at) / DAY for id_, feature in features.items()}
+        ages = {id_: (question.instants.believed_at - feature.stated_at) / DAY for id_, feature in features.items()}
         return prefer_newer(ranking, ages, self.rate)
 
 

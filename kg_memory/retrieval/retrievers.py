@@ -66,8 +66,7 @@ class Scope:
         the only condition.
         """
         passing = EVERYTHING if self.matching_step else self.filter_step(*carried)
-        believed = cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed)
-        return Step(passing.cypher + believed, passing.params)
+        return Step(passing.cypher + cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed), passing.params)
 
     @property
     def is_post_filtered(self) -> bool:
@@ -153,8 +152,7 @@ def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
     if not passing.cypher or not hits:
         return hits
     query = cypher.filter_ids(scope.kind, passing.cypher)
-    rows = yield from fetch(query, ids=ids_of(hits), **passing.params, **scope.instants.params)
-    ids = {row["id"] for row in rows}
+    ids = {row["id"] for row in (yield from fetch(query, ids=ids_of(hits), **passing.params, **scope.instants.params))}
     return [hit for hit in hits if hit[0] in ids]
 
 
@@ -248,8 +246,7 @@ def pick_rare(frequencies: Mapping[str, int], texts: int, factor: float = 1.0) -
     checks = sum((often + PAIR) * (len(others) - 1 - rank) for rank, (often, _) in enumerate(others))
     if not place or checks > CHECKS * postings:
         return [], []
-    terms_of_others = [term for _, term in others]
-    pairs = [list(pair) for pair in combinations(terms_of_others, 2)]
+    pairs = [list(pair) for pair in combinations([term for _, term in others], 2)]
     return [term for _, term in terms[:place]], pairs
 
 

@@ -176,8 +176,7 @@ def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Looku
     thread = thread_key(replace_unstorable(question.thread or ""))
     recent_entities = read_if(question.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = _read_statistics(recipe, words, keys, time.instants)
-    others = recent_entities, _read_names(question.where)
-    results = yield from in_step((*statistics, *others))
+    results = yield from in_step((*statistics, recent_entities, _read_names(question.where)))
     rows = [row for part in results[: len(statistics)] for row in part]
     recent, filter_names = results[len(statistics) :]
     if len(rows) < len(statistics):
@@ -296,5 +295,4 @@ def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -
         if kind in question.recipe.kinds:
             limit = min(max(DEPTH[kind], question.limit), DEEPEST)
             scopes.append(Scope(kind, lookup.asked.counts[kind], limit, time.instants, question.where, lookup.names))
-    measured = yield from in_step(map(narrow_scope, scopes))
-    return {scope.kind: scope for scope in measured}
+    return {scope.kind: scope for scope in (yield from in_step(map(narrow_scope, scopes)))}

@@ -219,8 +219,7 @@ def _read_details(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Ve
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_details(mentions=bool(named), nearness=vector is not None and bool(nearest))
     params = {"entities": list(named), "nearest": nearest, "vector": vector}
-    rows = yield from read_if(episodes.searched, query, ids=episodes.searched, **params)
-    return {row["id"]: row for row in rows}
+    return {row["id"]: row for row in (yield from read_if(episodes.searched, query, ids=episodes.searched, **params))}
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:

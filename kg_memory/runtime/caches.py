@@ -211,8 +211,7 @@ class CachedAnswers:
         if isinstance(effect, Every):
             ended = count(1)
             flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)
-            results = yield replace(effect, flows=flows)
-            return results
+            return (yield replace(effect, flows=flows))
         try:
             answer = yield from (self._ask(effect) if isinstance(effect, Ask) else _pass_on(effect))
         except Exception as error:
@@ -248,8 +247,7 @@ class CachedAnswers:
 
 
 def _pass_on(effect: Any) -> Flow[Any]:
-    answer = yield effect
-    return answer
+    return (yield effect)
 
 
 def _key(owner: str, ask: Ask) -> str:

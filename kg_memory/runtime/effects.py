@@ -194,8 +194,7 @@ def in_thread(task: Callable[[], Any]) -> Call:
 def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
     """Call the method *verb* of *owner* and return the result; if there is an event loop, await ``a<verb>`` instead."""
     forms = getattr(owner, verb), getattr(owner, f"a{verb}")
-    result = yield Call(*(partial(form, *args, **kwargs) for form in forms))
-    return result
+    return (yield Call(*(partial(form, *args, **kwargs) for form in forms)))
 
 
 def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
@@ -242,8 +241,7 @@ def now() -> Flow[int]:
 
 def command(*words: str | int, at: str, replica: bool = False) -> Flow[Any]:
     """Run the Redis command *words* on the server that has the key *at*, or on its *replica*; return the reply."""
-    reply = yield RedisCommand(words, at, replica)
-    return reply
+    return (yield RedisCommand(words, at, replica))
 
 
 def work(task: Callable[[], T]) -> Flow[T]:
@@ -394,5 +392,4 @@ def _answer_nothing(effect: Any) -> Flow[Any]:
             return answer.model_construct(**{name: [] for name in answer.model_fields})
         case Every():
             effect = Every(tuple(map(without_model, effect.flows)), effect.at_once)
-    answered = yield effect
-    return answered
+    return (yield effect)

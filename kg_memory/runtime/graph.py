@@ -96,8 +96,7 @@ class Pipeline:
     def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
         """Run the graph from the state *input*, and return the final state; *context*: settings for this run only."""
         if are_steps_seen():
-            end = yield from call(self._compiled, "invoke", self.encode(input), context=context)
-            return self.decode(end)
+            return self.decode((yield from call(self._compiled, "invoke", self.encode(input), context=context)))
         state, name = dict(input), self._next_node(START, input)
         while name != END:
             node, given = self._node(name), (state, context, ignore_event)
@@ -170,8 +169,7 @@ def make_node(
         """
         began = time.perf_counter()
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
-        report = partial(_report, name, write)
-        answers = CachedAnswers(namespace, cache, durable, report)
+        answers = CachedAnswers(namespace, cache, durable, partial(_report, name, write))
         with telemetry.span_step(graph, name, namespace) as record:
             try:
                 with answers.cache_on_failure():

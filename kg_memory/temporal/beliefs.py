@@ -67,8 +67,7 @@ class History:
 
     def add_statement(self, statement: Statement) -> None:
         """Add *statement*, unless there is one by the same message with the same fact and dates."""
-        key = (statement.id, statement.valid_at, statement.invalid_at)
-        self.statements[statement.fact].setdefault(key, statement)
+        self.statements[statement.fact].setdefault((statement.id, statement.valid_at, statement.invalid_at), statement)
 
     def remove_statements(self, fact: str, episode: str) -> None:
         """Remove the statements that the message with the id *episode* makes about the fact with the id *fact*."""

@@ -88,8 +88,7 @@ def truths(
     for fact in waiting:
         rivals: dict[str, Collection[str]] = {fact: (proposing[fact] | superseding[fact]) & believed}
         rivals |= {rival: {fact} for rival in rivals[fact]}
-        proposed = _place_periods(rivals.keys(), reconciled, rivals, policy)
-        result[fact] = Truth(tuple(proposed[fact]), waits=True)
+        result[fact] = Truth(tuple(_place_periods(rivals.keys(), reconciled, rivals, policy)[fact]), waits=True)
     return retracted | result
 
 

@@ -120,8 +120,7 @@ class _Statement:
         Words that change the meaning, such as "not", must be equal. *line* must have all names and numbers.
         """
         length = len(self.words)
-        starts = range(len(line.words) - length + 1)
-        same = any(line.words[start : start + length] == self.words for start in starts)
+        same = any(line.words[start : start + length] == self.words for start in range(len(line.words) - length + 1))
         return same and self.turns == line.turns and self.exact <= line.exact
 
 

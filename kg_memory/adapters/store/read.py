@@ -98,12 +98,10 @@ def list_items(selection: ItemSelection, page: PageRange, *, unranked: bool = Fa
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
         ids = _ids((yield from fetch(query, **selection.params(), unranked=unranked)))
         matching = yield from _filter_ids(ids, selection.rest, page.end)
-        items = yield from _fetch_in_order(matching[page.offset :], selection.rest, cypher.GET_PLACED)
-        return items
+        return (yield from _fetch_in_order(matching[page.offset :], selection.rest, cypher.GET_PLACED))
     query = cypher.LIST if selection.rare is None else cypher.LIST_MARKED
     paging = {"unranked": unranked, "skip": page.offset, "limit": page.limit}
-    rows = yield from fetch(query, **selection.params(), **paging)
-    return list(rows)
+    return list((yield from fetch(query, **selection.params(), **paging)))
 
 
 def rank_items(selection: ItemSelection, vector: Vector, page: PageRange) -> Flow[list[Row]]:
@@ -128,8 +126,7 @@ def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list
         query = cypher.RANK_IDS if selection.rare is None else cypher.RANK_IDS_MARKED
         ids = _ids((yield from fetch(query, **selection.params(), vector=vector)))
         matching = yield from _filter_ids(ids, selection.rest, enough)
-        ranked = yield from _fetch_in_order(matching, selection.rest, cypher.GET_RANKED, vector=vector)
-        return ranked
+        return (yield from _fetch_in_order(matching, selection.rest, cypher.GET_RANKED, vector=vector))
     depth, nearest = FIRST, list[Row]()
     share = None if selection.rare else (yield from _share(selection.prefix))
     while True:
@@ -172,8 +169,7 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
         rows = yield from fetch(cypher.VALUES, ids=ids[begin : begin + length])
         stored = _ids(rows)
         if stored:
-            values = rows[0]["values"].split("\n")
-            pairs = zip(stored, values, strict=True)
+            pairs = zip(stored, rows[0]["values"].split("\n"), strict=True)
             matching += [id_ for id_, value in pairs if matches(codec.parse_stored_json(value))]
             fitting = LARGEST_PAGE * len(stored) // len(rows[0]["values"])
             begin, length = begin + length, max(1, min(length * GROWTH, LONGEST_PAGE, fitting))
@@ -283,8 +279,7 @@ def _search(op: SearchOp, alive: int, vector: Vector | None) -> Flow[list[Row]]:
     marks, rest = codec.split_filter(op.filter or {})
     selection = ItemSelection(hash_value(op.namespace_prefix), marks, rest, alive, (yield from find_rare_mark(marks)))
     page = PageRange(min(op.limit, FURTHEST), min(op.offset, FURTHEST))
-    rows = yield from (list_items(selection, page) if vector is None else rank_items(selection, vector, page))
-    return rows
+    return (yield from (list_items(selection, page) if vector is None else rank_items(selection, vector, page)))
 
 
 def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]:

@@ -62,8 +62,7 @@ def to_item_change(op: PutOp, fields: Sequence[str] | None) -> ItemChange:
     if not isinstance(op.value, Mapping):
         raise InputError(f"value must be a dict, got {type(op.value).__name__}")
     value = dict(op.value)
-    text = to_stored_json(value)
-    return ItemChange(identity, namespace, key, value, text, _micros(op.ttl), texts(op, value, fields))
+    return ItemChange(identity, namespace, key, value, to_stored_json(value), _micros(op.ttl), texts(op, value, fields))
 
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:

@@ -81,8 +81,7 @@ def read_names(where: Filter) -> Flow[Names]:
     keys = sorted({alias_key(str(name)) for name in names})
     if not keys:
         return {}
-    rows = yield from fetch(ENTITIES_BY_NAME, keys=keys)
-    return {row["key"]: row["ids"] for row in rows}
+    return {row["key"]: row["ids"] for row in (yield from fetch(ENTITIES_BY_NAME, keys=keys))}
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:

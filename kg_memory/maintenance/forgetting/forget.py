@@ -361,8 +361,7 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
     shown = {name: text if words.isdisjoint(terms(text)) else LEFT_OUT for name, text in texts.items()}
     counts = {"facts": len(receipt.facts), "entities": len(receipt.entities)}
     residue = {"residue": len(receipt.residue or ()), "searched": receipt.searched, "erased": receipt.erased}
-    entry = run.to_entry(receipt.episodes, run.times[-1])
-    return {**entry, **counts, **shown, **residue, "complete": True}
+    return {**run.to_entry(receipt.episodes, run.times[-1]), **counts, **shown, **residue, "complete": True}
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:

@@ -104,8 +104,7 @@ def read_impact(
     facts = {row["id"] for row in stated}
     yield from _read_entities(impact, {row["id"] for row in mentioned}, facts, ignored)
     renamed = sorted(id_ for id_, names in impact.names.items() if names != all_names(impact.entities[id_]))
-    about_renamed = yield from fetch(cypher.ABOUT, ids=renamed)
-    about = {row["id"] for row in about_renamed}
+    about = {row["id"] for row in (yield from fetch(cypher.ABOUT, ids=renamed))}
     yield from _read_entities(impact, (), about, ignored)
     yield from _read_facts(impact, facts | about, ignored)
     return impact

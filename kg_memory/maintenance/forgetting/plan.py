@@ -79,8 +79,7 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     belief_rows = yield from fetch(cypher.BELIEFS, ids=sorted({*history.statements, *gone_facts}))
     _remove_from_history(history, impact, gone_facts, parameters["unrefuted"])
     causes = impact.forgotten.ids.union(parameters["gone_decisions"])
-    cause = decision_id(namespace, " ".join(sorted(impact.forgotten.ids)), time)
-    recorded_by = (namespace, cause)
+    recorded_by = (namespace, decision_id(namespace, " ".join(sorted(impact.forgotten.ids)), time))
     beliefs = _plan_beliefs(history, belief_rows, causes, ConflictPolicy.from_settings(settings), recorded_by)
     gone_beliefs = {row["belief"]["id"] for row in belief_rows if row["fact"] in gone_facts}
     reworded = (row["id"] for row in parameters["reworded"])
@@ -123,8 +122,7 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
         return True
     if not impact.gone_entities.isdisjoint((fact["subject"], *fact["objects"])):
         return True
-    other_words = impact.other_words[fact["id"]]
-    return is_own_predicate(fact["predicate"], impact.forgotten, other_words, settings.fact_types)
+    return is_own_predicate(fact["predicate"], impact.forgotten, impact.other_words[fact["id"]], settings.fact_types)
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
@@ -184,8 +182,7 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
     ``gone_verdicts``: ids of verdicts about a fact in *gone_facts* (ids), to delete. ``gone_decisions``: ids of
     people's decisions about them. ``scrubbed``: verdicts whose reason is emptied, as it may repeat a deleted message.
     """
-    rows = yield from fetch(cypher.VERDICTS, ids=sorted(impact.facts))
-    verdicts = {row["id"]: row for row in rows}
+    verdicts = {row["id"]: row for row in (yield from fetch(cypher.VERDICTS, ids=sorted(impact.facts)))}
     gone = {id_: row for id_, row in verdicts.items() if not {row["new"], row["known"]}.isdisjoint(gone_facts)}
     scrubbed: list[Parameters] = []
     for id_, row in verdicts.items():
@@ -358,8 +355,7 @@ def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]
     These are the episodes that state a deleted fact or mention a deleted entity. *gone_facts*: ids of the facts to
     delete.
     """
-    rows = yield from fetch(cypher.MENTIONING, ids=sorted(impact.gone_entities))
-    unread = {row["id"] for row in rows}
+    unread = {row["id"] for row in (yield from fetch(cypher.MENTIONING, ids=sorted(impact.gone_entities)))}
     for id_ in gone_facts:
         unread.update(row["id"] for row in impact.facts[id_]["statements"])
     return sorted(unread - impact.forgotten.ids)

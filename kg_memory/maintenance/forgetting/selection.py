@@ -104,8 +104,7 @@ def _validate_span(span: Any, kind: str) -> None:
 def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
     """Return the ids of the episodes (stored messages and texts) that *request* asks to forget, in order of storage."""
     if request.kind == "entity":
-        about = yield from _select_about_entity(request.target)
-        return [row["id"] for row in about]
+        return [row["id"] for row in (yield from _select_about_entity(request.target))]
     target: str | list[str] = request.target
     if request.kind == "thread":
         target = thread_key(request.target)
@@ -140,8 +139,7 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
     ids = yield from select_episodes(request)
     threads = set[str]()
     for start in range(0, len(ids), THREADS_AT_ONCE):
-        rows = yield from fetch(THREADS, ids=ids[start : start + THREADS_AT_ONCE])
-        threads.update(row["thread"] for row in rows)
+        threads.update(row["thread"] for row in (yield from fetch(THREADS, ids=ids[start : start + THREADS_AT_ONCE])))
     return sorted(threads)
 
 

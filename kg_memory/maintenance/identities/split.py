@@ -54,8 +54,7 @@ def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
 
     A statement is one episode that states the fact. A verdict says how the fact relates to another one.
     """
-    rows = yield from fetch(queries.FACTS, ids=sorted(ids))
-    return {row["fact"]["id"]: row for row in rows}
+    return {row["fact"]["id"]: row for row in (yield from fetch(queries.FACTS, ids=sorted(ids)))}
 
 
 def plan_split(
@@ -123,8 +122,7 @@ def divide(old: EntityNode, rows: Mapping[str, Row], request: SplitRequest) -> D
                 moved.add(fact)
             else:
                 parts[fact] = stating & named
-    evidence = {statement["id"] for fact in moved for statement in rows[fact]["statements"]}
-    moving = named | evidence
+    moving = named | {statement["id"] for fact in moved for statement in rows[fact]["statements"]}
     remaining = {statement["id"] for fact in rows.keys() - moved for statement in rows[fact]["statements"]}
     staying = (old.mentions.keys() - moving) | ((remaining & old.mentions.keys()) - named)
     if not moved and not parts and not named:
@@ -139,8 +137,7 @@ def _share_names(old: EntityNode, division: Division, request: SplitRequest) -> 
 
     Each entity gets the names in its episodes (messages). A list begins with the display name.
     """
-    episodes = sorted(division.moving | division.staying)
-    rows = yield from fetch(queries.NAMES_IN_USE, episodes=episodes, names=old.names)
+    rows = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(division.moving | division.staying), names=old.names)
     used = {(row["name"], row["episode"]) for row in rows}
     goes = {name for name, episode in used if episode in division.moving}
     stays = {name for name, episode in used if episode in division.staying}
@@ -251,8 +248,7 @@ def plan_unsplit(
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
     verdicts = [row for row in moved if row["role"] == "verdict"]
     rows = yield from read_facts({*copies, *copies.values()})
-    unused = yield from _find_unused_name(move, new)
-    move_all(move, new, old, without=unused)
+    move_all(move, new, old, without=(yield from _find_unused_name(move, new)))
     move.moved = []
     history = yield from read_history((*rows, *(yield from _facts_of_verdicts(verdicts))))
     for copy, origin in copies.items():
@@ -280,10 +276,8 @@ def _find_unused_name(move: Move, new: EntityNode) -> Flow[list[str]]:
     *move*: the undo of this split; its decision has the hash of the name.
     """
     named = names_with(new.names, [move.identity["former_name"] or ""])
-    used = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(new.mentions), names=named)
-    return [] if used else named
+    return [] if (yield from fetch(queries.NAMES_IN_USE, episodes=sorted(new.mentions), names=named)) else named
 
 
 def _facts_of_verdicts(verdicts: Sequence[Row]) -> Flow[list[str]]:
-    rows = yield from fetch(queries.FACTS_OF_VERDICTS, ids=[row["id"] for row in verdicts])
-    return [row["id"] for row in rows]
+    return [row["id"] for row in (yield from fetch(queries.FACTS_OF_VERDICTS, ids=[row["id"] for row in verdicts]))]

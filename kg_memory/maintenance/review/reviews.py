@@ -100,8 +100,7 @@ def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[li
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
-        verdicts = yield from _read_pending(**page)
-        return (yield from to_reviews(verdicts))
+        return (yield from to_reviews((yield from _read_pending(**page))))
     return (yield from _read_reviews(queries.DECIDED_REVIEWS, rulings=list(get_args(Ruling)), **page))
 
 

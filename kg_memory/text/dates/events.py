@@ -107,8 +107,7 @@ def _rows(name: str) -> tuple[Row, ...]:
     for key, lines in _TABLES[name].items():
         predicate, _, edge = key.partition(" ")
         for words in lines.strip().splitlines():
-            filled = _fill(words, slots)
-            pattern = re.compile(f"(?i){slots[before]}(?P<verb>{filled}){slots.get(after, '')}")
+            pattern = re.compile(f"(?i){slots[before]}(?P<verb>{_fill(words, slots)}){slots.get(after, '')}")
             rows.append((predicate, cast("Edge | None", edge or None), pattern))
     return tuple(rows)
 
