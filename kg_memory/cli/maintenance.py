@@ -118,8 +118,7 @@ def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
         "changes": look.changed,
         "is read again": look.unread,
     }
-    rows = [(kind, look.texts.get(id_, ""), id_) for kind, ids in groups.items() for id_ in ids]
-    screen.table(_TABLE, rows)
+    screen.table(_TABLE, [(kind, look.texts.get(id_, ""), id_) for kind, ids in groups.items() for id_ in ids])
     if look.kind == "span":
         screen.line("Only these characters of the message are deleted; the rest is read again.")
     screen.line(f"To be deleted: {_count(look)}.")
@@ -317,10 +316,8 @@ def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> Import
     progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
     if arguments.origin == "kg-memory":
         target: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}
-        embeddings = not arguments.no_embeddings
-        return memory.data.import_(
-            arguments.file, **target, replace=arguments.replace, embeddings=embeddings, progress=progress
-        )
+        target |= {"replace": arguments.replace, "embeddings": not arguments.no_embeddings}
+        return memory.data.import_(arguments.file, **target, progress=progress)
     where = {"namespace": namespace_of(arguments), "group": arguments.group, "progress": progress}
     if arguments.replace:
         raise InputError("--replace is for exports of kg-memory: records of other memories are added; leave it out")

@@ -255,8 +255,7 @@ def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
     for condition in conditions:
         path = tuple(condition.path)
         if condition.match_type == "prefix":
-            fixed = path[: path.index(ANY)] if ANY in path else path
-            longest = max(longest, fixed, key=len)
+            longest = max(longest, path[: path.index(ANY)] if ANY in path else path, key=len)
     return longest
 
 
@@ -266,11 +265,8 @@ def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> lis
     Each is cut to ``op.max_depth`` labels: ``("users", "ann", "notes")`` at depth 2 -> ``("users", "ann")``.
     """
     conditions = op.match_conditions or ()
-    selected: set[Labels] = set()
-    for labels in namespaces:
-        if all(_meets(labels, condition) for condition in conditions):
-            selected.add(labels[: op.max_depth])
-    return sorted(selected)[op.offset : op.offset + op.limit]
+    matching = (labels for labels in namespaces if all(_meets(labels, condition) for condition in conditions))
+    return sorted({labels[: op.max_depth] for labels in matching})[op.offset : op.offset + op.limit]
 
 
 def validate_labels(namespace: object) -> Labels:

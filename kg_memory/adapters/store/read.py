@@ -316,9 +316,8 @@ def _result(op: Look, answer: Any) -> Result:
         case SearchOp():
             return [SearchItem(**_fields(row), score=_score(row)) for row in answer]
         case GetOp():
-            if answer is None:
-                return None
-            return Item(**_fields({**answer, "path": codec.to_stored_json(op.namespace)}))
+            path = codec.to_stored_json(op.namespace)
+            return None if answer is None else Item(**_fields({**answer, "path": path}))
 
 
 def _fields(row: Row) -> dict[str, Any]:

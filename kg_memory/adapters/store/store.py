@@ -97,8 +97,7 @@ class KGStore(Closing, BaseStore):
         results: list[Result] = [None] * len(listed)
         if looks:
             asked = list(looks.values())
-            line = self._looks[self._kind(asked)]
-            answers = yield Call(partial(self._look, asked), partial(line, asked))
+            answers = yield Call(partial(self._look, asked), partial(self._looks[self._kind(asked)], asked))
             for (place, op), answer in zip(looks.items(), answers, strict=True):
                 results[place] = by_score(answer) if isinstance(op, SearchOp) else answer
         if changes:
@@ -155,8 +154,7 @@ class KGStore(Closing, BaseStore):
 
     def _apply(self, changes: Sequence[ItemChange]) -> Flow[None]:
         applying = write.apply_changes(changes)
-        deletes = any(change.value is None for change in changes)
-        return self._without_queries(applying) if deletes else applying
+        return self._without_queries(applying) if any(change.value is None for change in changes) else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
         """Run *flow*, which deletes items, then delete the server's query log, because it contains their text."""
