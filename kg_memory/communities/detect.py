@@ -106,15 +106,14 @@ def load_links() -> Flow[Links]:
     ends: dict[str, tuple[str, ...]] = defaultdict(tuple)
     created: list[tuple[int, str]] = []
 
-    def add_membership(row: Row) -> None:
-        stored[row["entity"]] = row["community"]
-
     def add_fact(row: Row) -> None:
         new = [entity for entity in (row["subject"], row["object"]) if entity not in ends[row["id"]]]
         ends[row["id"]] = (*ends[row["id"]], *new)
 
     # Read memberships first, so that the facts that led to them are found below.
-    yield from _read_pages(cypher.LAST_ENTITY, cypher.MEMBERSHIPS, add_membership)
+    yield from _read_pages(
+        cypher.LAST_ENTITY, cypher.MEMBERSHIPS, lambda row: stored.update({row["entity"]: row["community"]})
+    )
     wholes = {row["part"]: row["whole"] for row in (yield from fetch(cypher.WHOLES))}
     yield from _read_pages(cypher.LAST_FACT, cypher.FACTS, add_fact, now=instant)
     # Read entities last, so that the entities of all facts that were read are found.
@@ -291,9 +290,7 @@ def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, 
 
     *near*: the number of links between nodes, ``{1: {2: 2}, 2: {1: 2}}``.
     """
-    first: dict[Hashable, int] = {}
-    for node in sorted(before):
-        first.setdefault(before[node], node)
+    first = {before[node]: node for node in sorted(before, reverse=True)}
     labels = {node: first[before[node]] if node in before else node for node in near}
     return _spread(near, labels, ROUNDS, stay=True)
 

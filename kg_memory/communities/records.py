@@ -26,9 +26,7 @@ from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 log = logging.getLogger("kg_memory.communities")
 
 Row = dict[str, Any]
-"""A row of a query, or an object in JSON."""
 Update = dict[str, Any]
-"""The keys of the state that a step sets."""
 
 
 class CommunitiesInput(TypedDict, total=False):

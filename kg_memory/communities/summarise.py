@@ -167,11 +167,10 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
         nonlocal questions
         questions += isinstance(effect, Ask)
         try:
-            answer = yield effect
+            return (yield effect)
         except BudgetSpent:
             questions -= 1
             raise
-        return answer
 
     return (yield from through(flow, perform)), questions
 

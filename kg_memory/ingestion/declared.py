@@ -203,9 +203,8 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
     Raises: `InputError` if *record* is not JSON.
     """
     rows = [fact.row() for fact in facts]
-    content = rows[0] if record is None and len(rows) == 1 else {"facts": rows}
-    if record is not None:
-        content = {**content, "record": record}
+    extra = {} if record is None else {"record": record}
+    content = rows[0] if len(rows) == 1 and not extra else {"facts": rows, **extra}
     try:
         return json.dumps(content, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError) as error:

@@ -150,9 +150,8 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
     if fact.same_as is None:
         return list(candidates.values())
     same = candidates[fact.same_as]
-    rest: list[CandidateFact] = []
-    if is_first(fact, same, draft):
-        rest = [candidate for id_, candidate in candidates.items() if id_ != fact.same_as]
+    others = [candidate for id_, candidate in candidates.items() if id_ != fact.same_as]
+    rest = others if is_first(fact, same, draft) else []
     return [same, *rest] if _gives_other_dates(fact, same) else rest
 
 

@@ -70,11 +70,10 @@ def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tu
             if abs(neighbour["at"] - episode["at"]) <= SESSION_GAP:
                 add(carry_words(size, lent_terms(neighbour), weight), episode["id"])
                 add(carry_words(length(neighbour), shared, weight), neighbour["id"])
-    rows: list[JSON] = []
-    for term, frequencies in sorted(postings.items()):
-        rows.append(
-            {"term": term, "in": [{"id": id_, "f": frequency} for id_, frequency in sorted(frequencies.items())]}
-        )
+    rows: list[JSON] = [
+        {"term": term, "in": [{"id": id_, "f": frequency} for id_, frequency in sorted(frequencies.items())]}
+        for term, frequencies in sorted(postings.items())
+    ]
     return [{"id": id_, "n": n} for id_, n in lengths.items()], rows
 
 

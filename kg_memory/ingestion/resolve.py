@@ -160,13 +160,10 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
         same_type = [candidate for candidate in namesakes if candidate["type"] == mention.type]
         meant = same_type or namesakes
         return meant[0] if len(meant) == 1 and not meant[0].get("doubted") else None
-    types = {mention.type, settings.entity_types[0].name}
+    general = settings.entity_types[0].name
+    akin = [one for one in fitting if general == mention.type or one["type"] in (mention.type, general)]
     threshold = 1.0 if settings.merge_threshold is None else settings.merge_threshold
-    close: list[Candidate] = []
-    for candidate in fitting:
-        is_akin = candidate["type"] in types or mention.type == settings.entity_types[0].name
-        if is_akin and candidate["score"] >= threshold:
-            close.append(candidate)
+    close = [candidate for candidate in akin if candidate["score"] >= threshold]
     return close[0] if len(close) == 1 and _digits(close[0]["name"]) == _digits(mention.name) else None
 
 
@@ -274,8 +271,8 @@ def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[Resol
             aliases = tuple(dict.fromkeys((*named.aliases, *one.called)))
             entities[speaker] = replace(named, called=one.called, aliases=aliases)
         elif named.is_new:
-            names = (one.name, *one.aliases)
-            renamed = {"name": named.name, "renamed": True, "aliases": tuple(dict.fromkeys(names))}
+            aliases = tuple(dict.fromkeys((one.name, *one.aliases)))
+            renamed = {"name": named.name, "renamed": True, "aliases": aliases}
             entities[index] = replace(one, called=named.called, **renamed)  # type: ignore[arg-type]
             entities[speaker] = replace(one, **renamed)  # type: ignore[arg-type]
     return entities

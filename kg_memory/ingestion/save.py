@@ -130,9 +130,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
     entities = dict(_entities_of_part(draft))
     named = [entity for entity in entities.values() if entity.is_new or entity.renamed]
-    texts = [episode.line]
-    texts += [entity.name for entity in named]
-    texts += [fact.sentence for fact in worded]
+    texts = [episode.line, *(entity.name for entity in named), *(fact.sentence for fact in worded)]
     vectors = dict(zip(texts, (yield from embed(texts)), strict=True))
     created_at = yield from now()
     rows = yield from write(
@@ -211,8 +209,7 @@ def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: 
         row |= {"aliases": list(entity.aliases), "alias_keys": sorted(set(map(alias_key, names)))}
         row |= {"stale": index in stale, "changed": int(entity.id in draft.grounds.revisions)}
         row["embedding"] = vectors[entity.name] if entity.is_new else None
-        row["names"] = list(map(_name_row, dict.fromkeys(names)))
-        rows.append(row)
+        rows.append({**row, "names": list(map(_name_row, dict.fromkeys(names)))})
     return rows
 
 
