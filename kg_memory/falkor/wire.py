@@ -22,7 +22,6 @@ Row = dict[str, Any]
 Params = Mapping[str, Any]
 """The parameters of a query, by name."""
 QueryBatch = Sequence[tuple[str, Params]]
-"""Queries with their parameters."""
 
 
 # Commands
@@ -79,9 +78,7 @@ def to_literal(value: Any) -> str:
         return value.text
     if isinstance(value, Mapping):
         return f"{{{','.join([_map_key(str(key)) + to_literal(item) for key, item in value.items()])}}}"
-    if isinstance(value, list | tuple):
-        return _list_literal(value)
-    return str(stringify_param_value(value))
+    return _list_literal(value) if isinstance(value, list | tuple) else str(stringify_param_value(value))
 
 
 def _list_literal(values: Sequence[Any]) -> str:
@@ -300,16 +297,14 @@ def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]
     A lane is a list of queries that is sent over one connection.
     """
     connections: list[Any] = []
-    answers: list[list[Any]] = []
     try:
         for lane in lanes:
             connection: Any = pool.get_connection()
             connections.append(connection)
             commands = [query_command(key, cypher, params) for cypher, params in lane]
             connection.send_packed_command(connection.pack_commands(commands))  # runs while the next is built
-        for connection, lane in zip(connections, lanes, strict=True):
-            answers.append([_read_answer(connection) for _ in lane])
-        return _interleave(answers)
+        each = zip(connections, lanes, strict=True)
+        return _interleave([[_read_answer(connection) for _ in lane] for connection, lane in each])
     except BaseException:
         for connection in connections:  # else the next command on it would read an outstanding answer
             connection.disconnect()

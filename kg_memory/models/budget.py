@@ -21,7 +21,6 @@ PER_PRICE = 1_000_000
 DAY = 86_400_000_000
 """Microseconds of a day."""
 MAX_VALUE = 10**15
-"""The largest limit and price."""
 
 Scope = Literal["episode", "day", "namespace"]
 SCOPES: tuple[Scope, ...] = ("episode", "day", "namespace")

@@ -189,12 +189,8 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
     if kind == "facts":
         extra = {**instants.params, "sources": SOURCES}
     elif kind == "episodes":
-        extra = {
-            "believed_at": instants.believed_at,
-            "until": instants.until,
-            "gap": SESSION_GAP,
-            "length": LONGEST_TURN,
-        }
+        extra = {"believed_at": instants.believed_at, "until": instants.until}
+        extra |= {"gap": SESSION_GAP, "length": LONGEST_TURN}
     stored: Sequence[Row] = yield from fetch(reader.query, ids=list(ids), **extra)
     if kind == "facts":
         stored = yield from add_warnings(stored, point_of((instants.since, instants.until), instants.believed_at))

@@ -62,7 +62,6 @@ def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
 # States
 
 Plain = dict[str, Any]
-"""An object in JSON."""
 
 
 class RetrievalInput(TypedDict, total=False):

@@ -278,9 +278,8 @@ def _add_mentions(table: Table, key: str | None) -> Flow[None]:
     """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _rows_with_entities(table, kinds) for id_ in entities})
-    answers: list[Row] = []
-    if ids:
-        answers += yield from (fetch(cypher.MENTIONED_IN, thread_key=key) if key else fetch(cypher.MENTIONED, ids=ids))
+    mentions = fetch(cypher.MENTIONED_IN, thread_key=key) if key else fetch(cypher.MENTIONED, ids=ids)
+    answers = (yield from mentions) if ids else []
     counts: dict[str, int] = {}
     for answer in answers:
         counts |= zip(answer["entities"].split(), map(int, answer["mentions"].split()), strict=True)

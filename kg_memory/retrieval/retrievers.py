@@ -55,9 +55,7 @@ class Scope:
 
     def filter_step(self, *carried: str) -> Step:
         """Return Cypher that keeps only rows which match the filter. *carried*: columns to pass on."""
-        if self.where is None:
-            return EVERYTHING
-        return filter_step(self.where, self.kind, self.names, carried)
+        return EVERYTHING if self.where is None else filter_step(self.where, self.kind, self.names, carried)
 
     def post_filter_step(self, *carried: str) -> Step:
         """Return Cypher to filter results after a search: it keeps rows that match the filter, and facts that are true.
@@ -135,9 +133,8 @@ def narrow_scope(scope: Scope) -> Flow[Scope]:
         return scope
     rows = yield from fetch(first.cypher + COUNT_CANDIDATES, most=FEW + 1, **first.params, **scope.instants.params)
     passing = rows[0]["n"] if rows else 0  # no rows if the namespace was deleted in the meantime
-    if passing > FEW:
-        return scope
-    return replace(scope, count=passing, matching_step=first)  # faster than to filter results afterwards
+    # To compare all that pass is faster than to filter results afterwards.
+    return scope if passing > FEW else replace(scope, count=passing, matching_step=first)
 
 
 def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]]) -> Flow[dict[Kind, list[Scored]]]:
@@ -191,8 +188,7 @@ def search_words(
     if scope.matching_step is not None:
         weights = {term["term"]: term["idf"] for term in terms}
         query = cypher.bm25_among(scope.kind, scope.matching_step.cypher, post_filter.cypher)
-        hits = yield from scope.best(query, scope.count, weights=weights, **params, **scope.matching_step.params)
-        return hits
+        return (yield from scope.best(query, scope.count, weights=weights, **params, **scope.matching_step.params))
     params |= {"terms": terms[:MOST_WEIGHED], **post_filter.params}
     factor = max(1.0, documents / MANY)
     texts = round(max(LOOKED_AT, WEIGHED // min(len(terms), MOST_WEIGHED)) * factor**0.5)
@@ -205,8 +201,7 @@ def search_words(
         if are_all or len(hits) >= scope.limit:
             return hits
     query = cypher.bm25(scope.kind, cypher.find_by_most_words(scope.kind, tied=count == 1), post_filter.cypher)
-    hits = yield from scope.best(query, postings, min_texts=texts, leading=terms[:count], **params)
-    return hits
+    return (yield from scope.best(query, postings, min_texts=texts, leading=terms[:count], **params))
 
 
 def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
@@ -298,8 +293,7 @@ def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
             return hits
     first = scope.matching_step or EVERYTHING
     query = cypher.exact_vector_search(scope.kind, post_filter.cypher, first.cypher)
-    hits = yield from scope.best(query, scope.count, scope.count, **params, **first.params, **post_filter.params)
-    return hits
+    return (yield from scope.best(query, scope.count, scope.count, **params, **first.params, **post_filter.params))
 
 
 # Contrast. Episodes of one namespace have much in common: the speakers, the tone, a few topics. Their vectors lie close

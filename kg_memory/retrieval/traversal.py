@@ -186,10 +186,7 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 
     *walk*: the strategy, such as `BreadthFirst`. *start*: weights by entity id. *instants*: when facts must be true.
     """
-    if not start:
-        return {}, {}
-    links, weights = yield from walk.walk(start, instants)
-    return links, weights
+    return (yield from walk.walk(start, instants)) if start else ({}, {})
 
 
 def read_fact_links(

@@ -140,9 +140,7 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
 
     With *unreviewed*, facts that wait for a person's approval are kept too.
     """
-    if kind != "facts":
-        return ""
-    return f"{part.match_believed(unreviewed=unreviewed)}\nWITH DISTINCT d, score"
+    return f"{part.match_believed(unreviewed=unreviewed)}\nWITH DISTINCT d, score" if kind == "facts" else ""
 
 
 @assembled

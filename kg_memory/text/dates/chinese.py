@@ -64,9 +64,7 @@ def _tense(match: re.Match[str]) -> int:
     text, start, end = match.string, match.start(), match.end()
     before = _SENTENCE_END.split(text[max(0, start - 20) : start])[-1]
     sentence = before + _SENTENCE_END.split(text[end : end + 20], maxsplit=1)[0]
-    if _BACK.search(sentence):
-        return -1
-    return 1 if _AHEAD.search(sentence) else 0
+    return -1 if _BACK.search(sentence) else 1 if _AHEAD.search(sentence) else 0
 
 
 def _number(text: str) -> int:
