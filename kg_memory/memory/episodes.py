@@ -147,8 +147,7 @@ class Episodes(Group):
         are refreshed too. Errors: as `GraphMemory.add_many`.
         """
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
-        stats = yield from read_stats()
-        tally = Tally(min(stats.waiting, most), progress)
+        tally = Tally(min((yield from read_stats()).waiting, most), progress)
         while left := min(PAGE, most - len(tally.added)):
             episodes = yield from read_oldest(UNREAD, left, tally.waiting)
             if not episodes:
@@ -181,8 +180,8 @@ class Episodes(Group):
         if not read:
             return [AddResult(episode=each.id, new=False, status=EpisodeStatus.SAVED) for each in reopened]
         tally = Tally(len(reopened), progress)
+        context = READ_ALL if skipped else None
         for episode in reopened:
-            context = READ_ALL if skipped else None
             tally.count((yield from read_again(self._engine, input_of(episode), namespace, context)))
         return tally.added
 

@@ -192,10 +192,9 @@ def _try_command(key: str, *words: str) -> Flow[Any]:
     *words*: the command and its arguments, such as ``"CONFIG", "GET", "save"``.
     """
     try:
-        reply = yield from command(*words, at=key)
+        return (yield from command(*words, at=key))
     except QueryError:
         return None
-    return reply
 
 
 # This process

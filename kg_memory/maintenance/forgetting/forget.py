@@ -223,12 +223,10 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
                 return None
             impact = yield from read_impact(episodes, run.settings, run.redactions)
             time = yield from now()
-            plan = yield from plan_removal(impact, run.settings, run.namespace, time)
+            return impact, (yield from plan_removal(impact, run.settings, run.namespace, time)), time
         except KeyError:  # a concurrent deletion removed a row between two of the queries
             if (yield from fetch(cypher.FORGOTTEN)) == times:
                 raise
-            continue
-        return impact, plan, time
     raise _gave_up()
 
 
@@ -343,8 +341,7 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
     *stale*: the addresses of these replicas.
     """
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
-    advice = f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}"
-    advice = "; ".join(filter(None, (receipt.advice, advice)))
+    advice = "; ".join(filter(None, (receipt.advice, f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}")))
     return receipt.model_copy(update={"erased": False, "residue": (*(receipt.residue or ()), *left), "advice": advice})
 
 

@@ -151,8 +151,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
     """
     rows = yield from fetch(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
-        naming = yield from _find_naming([target], ())
-        return [row for row in naming if is_block(row)]
+        return [row for row in (yield from _find_naming([target], ())) if is_block(row)]
     if len(rows) > 1:
         ids = ", ".join(f"{row['entity']['id']} ({row['entity']['type']})" for row in rows)
         raise InputError(f"{target!r} is the name of several entities; give the id of one of them: {ids}")
@@ -161,8 +160,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
     keys = sorted({alias_key(name) for name in names})
     namesakes = yield from fetch(EPISODES_OF_NAMESAKES, id=entity["id"], keys=keys)
     mentioning = yield from fetch(EPISODES_MENTIONING, id=entity["id"])
-    seen = {row["episode"] for row in namesakes}
-    seen.update(row["id"] for row in mentioning)
+    seen = {*(row["episode"] for row in namesakes), *(row["id"] for row in mentioning)}
     naming = yield from _find_naming(names, seen)
     return sorted((*mentioning, *naming), key=_ORDER)
 
@@ -175,9 +173,8 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []
     for page in list_pages((yield from fetch(LAST_EPISODE))[0]["last"], PAGE):
-        rows = yield from fetch(EPISODES_PAGE, **page)
-        rows = [row for row in rows if pattern.search(spoken_line(row["speaker"], row["content"]))]
-        naming += [row for row in rows if row["id"] not in without]
+        others = (row for row in (yield from fetch(EPISODES_PAGE, **page)) if row["id"] not in without)
+        naming += [row for row in others if pattern.search(spoken_line(row["speaker"], row["content"]))]
     return naming
 
 

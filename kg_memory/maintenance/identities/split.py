@@ -250,7 +250,8 @@ def plan_unsplit(
     rows = yield from read_facts({*copies, *copies.values()})
     move_all(move, new, old, without=(yield from _find_unused_name(move, new)))
     move.moved = []
-    history = yield from read_history((*rows, *(yield from _facts_of_verdicts(verdicts))))
+    judged = yield from fetch(queries.FACTS_OF_VERDICTS, ids=[row["id"] for row in verdicts])
+    history = yield from read_history((*rows, *(row["id"] for row in judged)))
     for copy, origin in copies.items():
         if copy in rows and origin in rows:
             episodes = {statement["id"] for statement in rows[copy]["statements"]}
@@ -277,7 +278,3 @@ def _find_unused_name(move: Move, new: EntityNode) -> Flow[list[str]]:
     """
     named = names_with(new.names, [move.identity["former_name"] or ""])
     return [] if (yield from fetch(queries.NAMES_IN_USE, episodes=sorted(new.mentions), names=named)) else named
-
-
-def _facts_of_verdicts(verdicts: Sequence[Row]) -> Flow[list[str]]:
-    return [row["id"] for row in (yield from fetch(queries.FACTS_OF_VERDICTS, ids=[row["id"] for row in verdicts]))]

@@ -175,10 +175,7 @@ def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, nam
         """Return the state that the verdict *stored* had before its latest decision, not counting undone ones."""
         standing: list[Row] = []
         for decision in stored.decisions:
-            if decision["decision"] == "undo":
-                standing.pop()
-            else:
-                standing.append(decision)
+            standing = standing[:-1] if decision["decision"] == "undo" else [*standing, decision]
         if not standing:
             raise InputError(f"nothing was decided about {review!r}: there is nothing to undo")
         return VerdictState.from_row(json.loads(standing[-1]["before"]))
@@ -279,8 +276,7 @@ def record(
         )
         if written:
             yield from refresh(since=time, before=time - LEFT)
-            changed = yield from read_verdict(stored.id)
-            [result] = yield from to_reviews([changed])
+            [result] = yield from to_reviews([(yield from read_verdict(stored.id))])
             return result
         if (yield from find_verdict(stored.id)) != (None if new else stored):
             raise InputError(f"{stored.id!r} was decided by somebody else meanwhile: look at it again")

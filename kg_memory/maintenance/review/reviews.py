@@ -128,8 +128,7 @@ def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Revi
 
 
 def _read_reviews(query: str, **params: object) -> Flow[list[Review]]:
-    stored = yield from fetch(query, **params)
-    return (yield from to_reviews([StoredVerdict.from_row(row) for row in stored]))
+    return (yield from to_reviews([StoredVerdict.from_row(row) for row in (yield from fetch(query, **params))]))
 
 
 def validate_fact_id(fact: object) -> str:

@@ -139,11 +139,8 @@ def _prepare_memory(
     if dimension is None:
         dimension = driver.embedder.dimension()
     schema.ensure(driver.store.database, shadow.key, dimension, model)
-
-    def embed_texts(texts: list[str]) -> list[Vector]:
-        return driver.run(embed(texts), renaming.target)
-
-    vectors = VectorReader(embed_texts, dimension, ignore=not options.embeddings)
+    ignore = not options.embeddings
+    vectors = VectorReader(lambda texts: driver.run(embed(texts), renaming.target), dimension, ignore=ignore)
     return GraphWriter(driver.store.database, shadow.key, vectors, renaming, options.max_content)
 
 
