@@ -213,11 +213,10 @@ class CachedAnswers:
             flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)
             return (yield replace(effect, flows=flows))
         try:
-            answer = yield from (self._ask(effect) if isinstance(effect, Ask) else _pass_on(effect))
+            return (yield from self._ask(effect)) if isinstance(effect, Ask) else (yield effect)
         except Exception as error:
             self.failures.append(error)
             raise
-        return answer
 
     def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
         """Run *flow*, one of *total* parallel flows, and return its result; report its end as progress.
@@ -244,10 +243,6 @@ class CachedAnswers:
         if self.durable:
             yield from self.durable.put(ask, answer)
         return answer
-
-
-def _pass_on(effect: Any) -> Flow[Any]:
-    return (yield effect)
 
 
 def _key(owner: str, ask: Ask) -> str:

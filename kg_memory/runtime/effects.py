@@ -328,10 +328,7 @@ def fetch(cypher: str, **params: Any) -> Flow[list[Row]]:
 
 def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
     """Run a read-only query and return its rows; if *needed* is false (or empty), run nothing and return ``[]``."""
-    rows: list[Row] = []
-    if needed:
-        rows += yield from fetch(cypher, **params)
-    return rows
+    return (yield from fetch(cypher, **params)) if needed else []
 
 
 def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:

@@ -173,8 +173,7 @@ def make_node(
         with telemetry.span_step(graph, name, namespace) as record:
             try:
                 with answers.cache_on_failure():
-                    changed = config.settings(settings) if config else settings
-                    update = yield from answers.through(step(state, changed))
+                    update = yield from answers.through(step(state, config.settings(settings) if config else settings))
             except Exception as error:
                 if on_failure is not None:
                     with suppress(KGMemoryError):  # the step's error matters more than a failure to record it
