@@ -177,8 +177,7 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
     """Return the latest known start of the facts in *rows*, or for the *edge* "end" their latest known end, or None."""
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
-    starts = [row["valid_at"] for row in rows if row["valid_at"] != OPEN_START]
-    return max(starts, default=None)
+    return max((row["valid_at"] for row in rows if row["valid_at"] != OPEN_START), default=None)
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
