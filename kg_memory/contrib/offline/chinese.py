@@ -103,8 +103,7 @@ def read_chinese(content: str, scene: Scene) -> Parse:
     mentions: list[Mention] = []
     statements: list[TextStatement] = []
     main: Mention | None = None
-    everything = _find_mentions(content, scene)
-    for sentence, inside in group_by_sentence(everything, split_sentences(content)):
+    for sentence, inside in group_by_sentence(_find_mentions(content, scene), split_sentences(content)):
         if len(statements) >= MOST_STATEMENTS:
             break
         named = [mention for mention in inside if mention.named]

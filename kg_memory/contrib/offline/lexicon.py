@@ -62,8 +62,7 @@ def singular(noun: str) -> str:
 
 def content_words(text: str) -> frozenset[str]:
     """Return the words of *text* without function words, in lower case and the singular."""
-    words = map(str.casefold, list_words(text))
-    return frozenset(singular(word) for word in words if word not in STOP)
+    return frozenset(singular(word) for word in map(str.casefold, list_words(text)) if word not in STOP)
 
 
 def words_without_speaker(sentence: str) -> frozenset[str]:

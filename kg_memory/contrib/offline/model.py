@@ -199,8 +199,7 @@ def _extract(fields: Fields) -> Answer:
         things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
         names = [(thing.name, thing.type) for thing in things]
     else:
-        reading = _read_message(episode, fields.get("previous") or ())
-        names = list_entities(reading, episode.get("speaker"))
+        names = list_entities(_read_message(episode, fields.get("previous") or ()), episode.get("speaker"))
     distinct: dict[str, tuple[str, str]] = {}
     for name, kind in names:
         if name.strip():
@@ -250,8 +249,7 @@ def _read(fields: Fields) -> Answer:
     """
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
-    numbered = [{**entity, "id": place} for place, entity in enumerate(entities)]
-    facts = _facts({**fields, "entities": numbered})["facts"]
+    facts = _facts({**fields, "entities": [{**entity, "id": place} for place, entity in enumerate(entities)]})["facts"]
     for fact in facts:
         fact["subject"] = names[fact["subject"]]
         fact["objects"] = [names[place] for place in fact["objects"]]

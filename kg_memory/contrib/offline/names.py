@@ -71,8 +71,7 @@ def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -
     """
     words = split_words(text)
     people = [*_user(words, speaker), *_find_relatives(words, speaker)]
-    mentions = [*_titles(text), *people, *_names(words, names), *find_topics(words)]
-    return _complete_names(drop_overlaps(mentions))
+    return _complete_names(drop_overlaps([*_titles(text), *people, *_names(words, names), *find_topics(words)]))
 
 
 def _complete_names(mentions: list[Mention]) -> list[Mention]:
@@ -206,8 +205,7 @@ def _may_name(words: list[Token], at: int) -> bool:
         return _names_person(words, at, opens=opens)
     if word.low in _ACRONYMS:
         # "in the US", "at WHO", unless the whole text is in capitals
-        before = words[at - 1].text
-        return word.text.isupper() and not opens and before in _BEFORE_ACRONYM
+        return word.text.isupper() and not opens and words[at - 1].text in _BEFORE_ACRONYM
     if word.low.split("'")[0] in lexicon.PRONOUNS or word.low in lexicon.AUXILIARIES or "'" in word.low[:-2]:
         return False
     if opens or word.text.isupper():

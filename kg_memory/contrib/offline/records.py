@@ -14,7 +14,6 @@ from kg_memory.contrib.offline.statements import EVENT, ORGANISATION, PERSON, PL
 
 MOST_FACTS = 50
 DEEPEST = 20
-"""The deepest level of nesting that is read."""
 LONGEST_NAME = 120
 """The most characters of a name; a longer value is prose."""
 _NAME_KEYS = ("name", "full_name", "fullname", "title", "display_name", "label", "subject", "姓名", "名称", "标题")

@@ -75,7 +75,6 @@ class Token:
     low: str
     capital: bool
     wordy: bool
-    """Whether the token is a word."""
 
 
 def split_words(text: str) -> list[Token]:
@@ -281,17 +280,14 @@ def choose_statements(statements: Sequence[TextStatement]) -> list[TextStatement
         same_subject = [earlier for earlier in chosen if earlier.subject.name == statement.subject.name]
         if any(names <= object_names(earlier) for earlier in same_subject):
             continue
-        alike = next((earlier for earlier in same_subject if _is_alike(earlier, statement)), None)
+        form = statement.predicate, statement.clause
+        alike = next((earlier for earlier in same_subject if (earlier.predicate, earlier.clause) == form), None)
         if alike is None or alike.predicate in SINGLE:
             chosen.append(statement)
         else:
             objects = {mention.name: mention for mention in (*alike.objects, *statement.objects)}
             chosen[chosen.index(alike)] = replace(alike, objects=tuple(objects.values())[: MOST_OBJECTS + 1])
     return sorted(chosen[:MOST_OF_SENTENCE], key=lambda statement: statement.objects[0].start)
-
-
-def _is_alike(first: TextStatement, second: TextStatement) -> bool:
-    return first.predicate == second.predicate and first.clause == second.clause
 
 
 def object_names(statement: TextStatement) -> set[str]:

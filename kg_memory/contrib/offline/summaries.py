@@ -53,8 +53,7 @@ def _weight(name: str, sentence: str, age: int, count: int) -> float:
     *age* is its index among *count* sentences, 0 for the newest.
     """
     words = words_without_speaker(without_dates(sentence))
-    named = name.casefold() in sentence.casefold()
-    return min(len(words), 12) / 12 + 0.3 * named + 0.6 * (1 - age / max(count, 1))
+    return min(len(words), 12) / 12 + 0.3 * (name.casefold() in sentence.casefold()) + 0.6 * (1 - age / max(count, 1))
 
 
 def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:

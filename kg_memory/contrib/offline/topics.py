@@ -82,8 +82,7 @@ def _has_content(word: Token) -> bool:
 
 def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
     """Yield the topics in ``words[start:end]``, a sequence of content words; a verb separates two topics."""
-    before = words[start - 1].low if start else ""
-    start = _skip_verb(words, start, end, before)
+    start = _skip_verb(words, start, end, words[start - 1].low if start else "")
     # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
     for at in range(start + 1, end):
         if words[at].low in lexicon.VERB_FORMS and not _is_noun(words, at):
