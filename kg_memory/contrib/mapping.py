@@ -94,8 +94,7 @@ def _read_value(value: Any) -> Any:
     while place < len(value):
         match = _STEP.match(value, place)
         if match is None:
-            where = f"at character {place + 1}"
-            raise InputError(f"invalid path {value!r} {where}; write it such as $.jobs[*].from")
+            raise InputError(f"invalid path {value!r} at character {place + 1}; write it such as $.jobs[*].from")
         key, quoted, index = match.groups()
         steps.append(key or quoted if index is None else None if index == "*" else int(index))
         place = match.end()
@@ -171,8 +170,7 @@ def _to_name(value: Any) -> Any:
     """Convert numbers to text, since they may be names of entities: ``2024 -> "2024"``; also inside a list."""
     if isinstance(value, list):
         return list(map(_to_name, value))
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return str(value) if is_number else value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 def _show(path: Any) -> str:

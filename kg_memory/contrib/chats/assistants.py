@@ -106,8 +106,7 @@ def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
     """
     chat = _webui_chat(conversation) or {}
     history = chat["history"]
-    messages = branch(history["messages"], history.get("currentId"), "parentId") or objects(chat.get("messages"))
-    for message in messages:
+    for message in branch(history["messages"], history.get("currentId"), "parentId") or objects(chat.get("messages")):
         files = [
             first(file, "name") or first(file.get("file"), "filename", "id") for file in objects(message.get("files"))
         ]
@@ -150,9 +149,8 @@ def _unfold_assistants(document: Any) -> list[Json]:
         return [found for each in messages for found in _unfold_assistants(each)] if "messages" in messages[0] else []
     threads: dict[str, list[Json]] = {}
     for message in messages:
-        threads.setdefault(str(message.get("thread_id") or first(document, "thread_id", "id") or ""), []).append(
-            message
-        )
+        thread = str(message.get("thread_id") or first(document, "thread_id", "id") or "")
+        threads.setdefault(thread, []).append(message)
     return [{"id": id_, "messages": each} for id_, each in threads.items()]
 
 
@@ -225,8 +223,7 @@ def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
             time = first(turn, "createTime", "timestamp")
             yield from thread.say(None, speaker, text or content_text(turn.get("text")), time)
-    activities = sorted(conversation.get("activities", ()), key=lambda each: str(each["time"]))
-    for activity in activities:
+    for activity in sorted(conversation.get("activities", ()), key=lambda each: str(each["time"])):
         time, title = activity["time"], str(activity["title"])
         prompt, prompted = _PROMPTED.subn("", title, count=1) if _PROMPTED.match(title) else (title, 0)
         answers = objects(activity.get("safeHtmlItem"))

@@ -54,15 +54,12 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
 def _shared(message: Json) -> Iterator[tuple[str, object]]:
     """Yield (kind, name) for the sticker, poll, contact and location of a Telegram message: ``("poll", "Lunch?")``.
 
-    The name is None if the message has nothing of this kind.
+    The name is None or empty if the message has nothing of this kind.
     """
     yield "sticker", first(message, "sticker_emoji")
     yield "poll", first(message.get("poll"), "question")
-    contact = message.get("contact_information")
-    yield (
-        "contact",
-        " ".join(str(contact[key]) for key in ("first_name", "last_name") if contact.get(key)) if contact else None,
-    )
+    contact = message.get("contact_information") or {}
+    yield "contact", " ".join(str(contact[key]) for key in ("first_name", "last_name") if contact.get(key))
     place = message.get("location_information")
     yield "location", f"{first(place, 'latitude')}, {first(place, 'longitude')}" if place else None
 
@@ -72,8 +69,7 @@ def _telegram_time(message: Json) -> datetime | None:
     wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
     if moment is None or wall is None:
         return moment or wall
-    quarters = round((wall - moment).total_seconds() / 900)
-    offset = timedelta(minutes=15 * quarters)
+    offset = timedelta(minutes=15 * round((wall - moment).total_seconds() / 900))
     return moment.astimezone(timezone(offset)) if abs(offset) <= timedelta(hours=14) else moment
 
 
@@ -111,8 +107,7 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
         profile = first(message, "user_profile", "bot_profile")
         name = _slack_name(user) or _slack_name(profile) or first(message, "username", "user", "bot_id")
         text = _LINK.sub(partial(_unlink, users), str(message.get("text") or ""))
-        quotes = names_in(message, "attachments", "text", "fallback")
-        text = html.unescape(text or "\n".join(filter(None, quotes)))
+        text = html.unescape(text or "\n".join(filter(None, names_in(message, "attachments", "text", "fallback"))))
         root = message.get("thread_ts")
         place = Thread(thread.source, f"{thread.name}/{root}" if root else thread.name, thread.scope)
         names = [

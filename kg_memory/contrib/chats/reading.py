@@ -249,8 +249,7 @@ def _is_readable(record: Json) -> bool:
     if _chat_of(record) is not None or formats.is_langchain(record) or formats.find_messages(record):
         messages = formats.find_messages(record) or []
         return not messages or formats.is_openai(messages[0]) or formats.is_langchain(messages[0])
-    who = first(record, "speaker", "name", "author", "role")
-    return is_message(record) and not isinstance(who, dict | list)
+    return is_message(record) and not isinstance(first(record, "speaker", "name", "author", "role"), dict | list)
 
 
 def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
@@ -281,14 +280,10 @@ def _name_of(conversation: Json, part: _Part) -> str | None:
     if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
-    names = (
-        [first(guild, "name"), first(channel, "name")]
-        if isinstance(channel, dict)
-        else [first(conversation, "title", "name")]
-    )
-    return " - ".join(str(name) for name in names if name) or {"saved_messages": "Saved Messages"}.get(
-        str(conversation.get("type"))
-    )
+    named = [first(guild, "name"), first(channel, "name")]
+    names = named if isinstance(channel, dict) else [first(conversation, "title", "name")]
+    untitled = "Saved Messages" if conversation.get("type") == "saved_messages" else None
+    return " - ".join(str(name) for name in names if name) or untitled
 
 
 def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:

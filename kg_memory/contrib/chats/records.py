@@ -218,11 +218,7 @@ def find_chats(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
             if test(document):
                 return [document]
             document = next((document[key] for key in _WRAPPERS if isinstance(document.get(key), list)), None)
-        return (
-            [each for each in document if isinstance(each, Mapping) and test(each)]
-            if isinstance(document, list)
-            else []
-        )
+        return [each for each in objects(document) if test(each)]
 
     return unfold
 
@@ -232,11 +228,8 @@ def first(record: Any, *keys: str) -> Any:
 
     ``first({"name": "", "id": 7}, "name", "id") -> 7``
     """
-    return (
-        next((record[key] for key in keys if record.get(key) not in (None, "")), None)
-        if isinstance(record, Mapping)
-        else None
-    )
+    fields = record if isinstance(record, Mapping) else {}
+    return next((fields[key] for key in keys if fields.get(key) not in (None, "")), None)
 
 
 def names_in(record: Any, field: str, *keys: str) -> list[Any]:

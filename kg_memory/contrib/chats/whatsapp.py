@@ -152,10 +152,8 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
         heads = (head,)
         spoken = _WHO.fullmatch(rest)
         marked = _LRM in line[1].rpartition(":")[2][:3] or f": {_LRM}" in line[1]
-        text = spoken["said"] if spoken else rest
-        said.append(
-            _Said(line[0], stamp, _LRM + text if marked else text, spoken["who"].lstrip("~ ") if spoken else None)
-        )
+        text, who = (spoken["said"], spoken["who"].lstrip("~ ")) if spoken else (rest, None)
+        said.append(_Said(line[0], stamp, _LRM + text if marked else text, who))
     order = order or infer_order(said, path)
     before, same = None, 0
     thread = path.parent.stem if path.stem == "_chat" else path.stem
@@ -187,11 +185,9 @@ def _content(said: _Said) -> str | None:
         return f"{appended['caption'].strip()}\n[attachment: {appended['name']}]".strip()
     if re.fullmatch(r"<[^<>]{3,60}>", text):
         return f"[attachment: {text[1:-1]}]"
-    if is_marked:
-        return (
-            f"[attachment: {text}]" if OMITTED.fullmatch(text) else text if re.search(r"https?://|\n", text) else None
-        )
-    return text
+    if is_marked and OMITTED.fullmatch(text):
+        return f"[attachment: {text}]"
+    return None if is_marked and not re.search(r"https?://|\n", text) else text
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:

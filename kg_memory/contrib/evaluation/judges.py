@@ -261,12 +261,9 @@ def _place(expected: str, choices: Sequence[str]) -> int | None:
 
 def reader_prompt(question: Question, context: str) -> str:
     """Return the prompt that asks the reader model to answer *question* from *context*."""
-    about = ""
+    about = f"The question is asked on {question.asked_at:%A, %d %B %Y, %H:%M}.\n" if question.asked_at else ""
+    about += f"{question.asker} asks it.\n" if question.asker else ""
     labelled = zip(ascii_lowercase, question.choices, strict=False)
-    if question.asked_at:
-        about += f"The question is asked on {question.asked_at:%A, %d %B %Y, %H:%M}.\n"
-    if question.asker:
-        about += f"{question.asker} asks it.\n"
     options = "\n".join(text if OWN_LETTER.match(text) else f"({letter}) {text}" for letter, text in labelled)
     choices = _CHOICES.format(options=options) if options else ""
     return _READER.format(about=about, context=context, question=question.text, choices=choices)

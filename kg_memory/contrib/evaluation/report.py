@@ -203,8 +203,7 @@ def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 def retrieval(found: Sequence[Figures]) -> Table:
     """Return a table with the mean recall, all-found and nDCG of each system in *found*."""
-    names = list(retrieval_figures([], frozenset({""})))
-    rows = [["system", "questions", *names]]
+    rows = [["system", "questions", *retrieval_figures([], frozenset({""}))]]
     for figure in found:
         several = figure.retrieval
         if several:
@@ -313,7 +312,5 @@ def _criterion(criterion: Criterion) -> list[str]:
 def _markdown(table: Table) -> str:
     head, *rows = table
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
-    for row in rows:
-        cells = (cell.replace("|", "/") for cell in row)
-        lines.append(f"| {' | '.join(cells)} |")
+    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
     return "\n".join(lines)

@@ -139,8 +139,7 @@ def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
     options, results = evaluation.options, evaluation.results
     wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name
-    names = [system.name for system in evaluation.systems]
-    found = report.figures(results, names, judge, wanted)
+    found = report.figures(results, [system.name for system in evaluation.systems], judge, wanted)
     if not found:
         screen.note("Nothing is answered yet.")
         return found

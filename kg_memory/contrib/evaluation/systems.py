@@ -86,8 +86,7 @@ class KGMemory:
         A context is assumed to have *max_tokens* tokens.
         """
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
-        amounts = {name: round(getattr(estimate, name).likely) for name in COSTS}
-        return Usage(**amounts), max_tokens
+        return Usage(**{name: round(getattr(estimate, name).likely) for name in COSTS}), max_tokens
 
     def close(self) -> None:
         """Close the memory. The embedded server stops with its last client."""

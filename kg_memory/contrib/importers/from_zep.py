@@ -89,8 +89,7 @@ def read_source(graph: RecordSource, group: str | None) -> Reading:
             names.put(uuid, name)
         elif kind == "episode" and (time := read_time(place, record, "reference_time", "created_at")):
             said.put(uuid, time.isoformat())
-    owner = choose_owner(owners - {""}, group, graph.noun)
-    return partial(_records, graph, _Index(graph.source, owner, names, said))
+    return partial(_records, graph, _Index(graph.source, choose_owner(owners - {""}, group, graph.noun), names, said))
 
 
 def _records(graph: RecordSource, index: _Index, left_out: Counter[str]) -> Iterator[Record]:

@@ -96,8 +96,7 @@ def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None
     for record in reading(Counter()):
         count += 1
         try:
-            state = _to_state(engine, record)
-            episode = validate_episode(state, engine.settings, 0)
+            episode = validate_episode(_to_state(engine, record), engine.settings, 0)
         except InputError as error:
             raise InputError(f"{record.place}: {error}; nothing was imported") from None
         digest = hashlib.sha256(episode.content.encode("utf-8", "backslashreplace")).hexdigest()

@@ -40,7 +40,6 @@ REST = "metadata"
 """The label for metadata that cannot be values of labels, as a JSON text."""
 RESERVED = frozenset((*IDS, *ABOUT, REST))
 MEM0_ID = "mem0_id"
-"""The label for the id of a memory in Mem0."""
 _OWNERS = ("user_id", "agent_id")
 _TIMES = ("updated_at", "created_at")
 _READ = frozenset({*RESERVED, *_TIMES, "id", "memory_id", "memory", "new_memory", "event", "is_deleted", "categories"})

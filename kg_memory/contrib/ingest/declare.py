@@ -52,8 +52,7 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
         raise InputError(f"{arguments.file} contains no facts: add rows, or check the file")
     if arguments.mapping:
         return rows
-    numbered = enumerate({**options, **row} for row in rows)
-    return [row for _, row in identify_rows(numbered, arguments.file)]
+    return [row for _, row in identify_rows(enumerate({**options, **row} for row in rows), arguments.file)]
 
 
 def _read_rows(path: Path) -> Iterator[Row]:

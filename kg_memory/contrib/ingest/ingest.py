@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kg_memory.models.operations import Estimate, Range
 
 SHOWN_PROBLEMS = 10
-"""The most problems that a report lists."""
 
 
 def ingest(arguments: Namespace, screen: Screen) -> int:

@@ -62,8 +62,7 @@ def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
     told: set[str] = set()
     # In the variant `oracle`, sessions are not sorted.
     for session, day, turns in sorted(sessions, key=lambda entry: moment(entry[1])):
-        at = following(moment(day), episodes)
-        for place, message in messages(turns, names.unique(session), at):
+        for place, message in messages(turns, names.unique(session), following(moment(day), episodes)):
             episodes.append(message)
             source = str(message.source_id)
             if turns[place].get("has_answer"):
@@ -120,8 +119,7 @@ def load_beam(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 def beam_chats(data: Path) -> list[Path]:
     """Return the folders of the BEAM chats in the folder *data*, in numeric order."""
-    found = [path.parent for path in data.glob("*/chat.json")]
-    return sorted(found, key=lambda path: (len(path.name), path.name))
+    return sorted((path.parent for path in data.glob("*/chat.json")), key=lambda path: (len(path.name), path.name))
 
 
 def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:

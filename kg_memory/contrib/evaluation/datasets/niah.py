@@ -22,23 +22,19 @@ START = datetime(2024, 1, 8, 9, tzinfo=UTC)
 _ASKED_FROM = 2
 """The number of needles at each depth."""
 
-_THINGS = tuple(
-    (
-        "greenhouse|boat shed|archive room|bike cellar|music studio|wine cupboard|garden gate|"
-        "server cabinet|tool chest|attic hatch|mail box|piano room|pottery kiln|sauna hut"
-    ).split("|")
-)
+_THINGS = (
+    "greenhouse|boat shed|archive room|bike cellar|music studio|wine cupboard|garden gate|"
+    "server cabinet|tool chest|attic hatch|mail box|piano room|pottery kiln|sauna hut"
+).split("|")
 _OWNERS = ("Mirela", "Tobias", "Anneke", "Rashid", "Solveig", "Kwame", "Yuki", "Ines")
 _SPEAKERS = ("Mara", "Jonas")
 _OPENINGS = ("Honestly,", "By the way,", "Well,", "You know,", "Today", "As usual,", "Funny enough,", "Again")
 _SUBJECTS = ("the neighbour", "my sister", "our old teacher", "the baker", "a colleague", "the postman", "my cousin")
 _VERBS = ("talked about", "complained about", "praised", "forgot", "asked about", "joked about", "worried about")
-_TOPICS = tuple(
-    (
-        "the weather|the bus|a new recipe|the football match|the garden|an old film|the traffic|"
-        "a long novel|the market|the holidays|the stairs|a noisy street|the tomatoes|a lost umbrella"
-    ).split("|")
-)
+_TOPICS = (
+    "the weather|the bus|a new recipe|the football match|the garden|an old film|the traffic|"
+    "a long novel|the market|the holidays|the stairs|a noisy street|the tomatoes|a lost umbrella"
+).split("|")
 _ENDINGS = ("and I had to laugh", "but nobody listened", "for the whole evening", "which surprised me", "once more")
 
 
