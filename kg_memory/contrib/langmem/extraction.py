@@ -199,7 +199,6 @@ def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> b
 
 
 create_memory_manager = MemoryManager
-"""LangMem's name for `MemoryManager`."""
 
 
 class ThreadExtractor(FlowRunnable[BaseModel]):
@@ -230,7 +229,6 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
 
 
 create_thread_extractor = ThreadExtractor
-"""LangMem's name for `ThreadExtractor`."""
 
 
 def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:

@@ -23,7 +23,6 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
 DEFAULT = "default"
-"""The key of the default memory."""
 NAMESPACE = ("memories", "{langgraph_user_id}")
 SPARE = 3
 """Factor on the limit of a search, since results include facts, which are then skipped."""
@@ -218,7 +217,6 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
 
 
 create_memory_store_manager = MemoryStoreManager
-"""LangMem's name for `MemoryStoreManager`."""
 
 
 class MemorySearcher(FlowRunnable[list[SearchItem]]):
@@ -247,7 +245,6 @@ class MemorySearcher(FlowRunnable[list[SearchItem]]):
 
 
 create_memory_searcher = MemorySearcher
-"""LangMem's name for `MemorySearcher`."""
 
 
 def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:

@@ -108,8 +108,7 @@ class PromptOptimizer(FlowRunnable[str]):
         if not runs:
             return prompt["prompt"]
         followed = [] if self._rules is None else (yield from self._rules.current(prompt["name"], config))
-        review = {"trajectories": runs, "known": _number(followed)}
-        lessons, text = yield from self._learn(prompt, review)
+        lessons, text = yield from self._learn(prompt, {"trajectories": runs, "known": _number(followed)})
         if lessons and self._rules is not None:
             yield from self._rules.learn(prompt["name"], runs, lessons, followed, config)
         return text
@@ -162,7 +161,6 @@ class PromptOptimizer(FlowRunnable[str]):
 
 
 create_prompt_optimizer = PromptOptimizer
-"""LangMem's name for `PromptOptimizer`."""
 
 
 class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
@@ -214,7 +212,6 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
 
 
 create_multi_prompt_optimizer = MultiPromptOptimizer
-"""LangMem's name for `MultiPromptOptimizer`."""
 
 
 def _field(input_: Any, name: str) -> Any:

@@ -108,8 +108,7 @@ class ReflectionExecutor:
         key = object() if thread is None else (str(thread), labels)
         if thread is not None:
             configurable["thread_id"] = str(thread)
-        due = time.monotonic() + seconds
-        task = _Task(payload, due, store, RunnableConfig(configurable=configurable), context)
+        task = _Task(payload, time.monotonic() + seconds, store, RunnableConfig(configurable=configurable), context)
         with self._worker.changed:
             if self._worker.closed:
                 raise DatabaseUnavailable("this executor was shut down: create a new one")
@@ -137,8 +136,7 @@ class ReflectionExecutor:
         if where is None:
             raise InputError("namespace must be set, because the reflector has none")
         how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
-        items = yield from call(store_here(self._find_store()), "search", where(), **how)
-        return [item.dict() for item in items]
+        return [item.dict() for item in (yield from call(store_here(self._find_store()), "search", where(), **how))]
 
     search, asearch = both(_search)
 

@@ -27,7 +27,6 @@ from kg_memory.validation import validate_count
 SOURCE = "langmem/"
 """The prefix of the source of an episode that is a version of an item; the item's key follows."""
 FACT = "fact:"
-"""The prefix of the keys of facts."""
 Labels = tuple[str, ...]
 Record = dict[str, Any]
 """A plain JSON object."""
@@ -85,11 +84,8 @@ def encode(value: Mapping[str, Any]) -> Content:
 def decode(episode: Episode) -> Record:
     """Return the value of the store item that is stored in *episode* (a stored text); the inverse of `encode`."""
     schema = schema_of(episode)
-    if episode.kind is EpisodeKind.JSON:
-        record = json.loads(episode.content)
-        return {"kind": schema, "content": record} if schema else record
-    content = {"content": episode.content}
-    return {"kind": schema, "content": content} if schema else content
+    value: Record = json.loads(episode.content) if episode.kind is EpisodeKind.JSON else {"content": episode.content}
+    return {"kind": schema, "content": value} if schema else value
 
 
 def schema_of(episode: Episode) -> str:
@@ -110,8 +106,7 @@ def id_of_fact(key: str) -> str | None:
 
 def to_item(namespace: Labels, key: str, versions: Sequence[Episode], score: float | None = None) -> SearchItem:
     """Build the store item *key* from *versions*, the stored texts of its values, latest first."""
-    stamps = (versions[-1].created_at, versions[0].created_at)
-    return SearchItem(namespace, key, decode(versions[0]), *stamps, score)
+    return SearchItem(namespace, key, decode(versions[0]), versions[-1].created_at, versions[0].created_at, score)
 
 
 def fact_item(namespace: Labels, fact: Fact) -> SearchItem:
@@ -119,8 +114,7 @@ def fact_item(namespace: Labels, fact: Fact) -> SearchItem:
 
     Its value is ``{"content": sentence, "valid_at": ..., "invalid_at": ...}``.
     """
-    times = fact.model_dump(mode="json", include={"valid_at", "invalid_at"})
-    value = {"content": fact.sentence, **times}
+    value = {"content": fact.sentence, **fact.model_dump(mode="json", include={"valid_at", "invalid_at"})}
     return SearchItem(namespace, FACT + fact.id, value, fact.created_at, fact.created_at, fact.score)
 
 

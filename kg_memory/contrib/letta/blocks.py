@@ -40,7 +40,6 @@ PAGE = 50
 PROPOSAL = "-proposal"
 """The suffix that makes a block's label the label of the block with its proposal."""
 LIMIT = 5000
-"""The default limit of a block, in characters."""
 Owner = Literal["user", "agent", "shared"]
 _LABEL = re.compile(r"\w[\w-]{0,79}")
 _KEPT = "\n\t"
@@ -227,8 +226,7 @@ class Blocks:
         if not latest:
             return Version(block.label, block.value)
         base = self._version(block.label, latest[0])
-        is_there = any(_present(latest, self.memory.driver.clock(), None))
-        return base if is_there else replace(base, value=block.value)
+        return base if any(_present(latest, self.memory.driver.clock(), None)) else replace(base, value=block.value)
 
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
@@ -297,8 +295,7 @@ class Blocks:
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
         """Return whether another process has stored a version with the `source_id` of *version*."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
-        same = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
-        return bool(same)
+        return bool((yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)))
 
 
 def _hash_id(version: Version) -> str:

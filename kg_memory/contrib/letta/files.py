@@ -37,14 +37,12 @@ MOST_OPEN = 5
 PAGE_LINES, MOST_LINES = 50, 200
 """Lines of a file on one page, by default and at most."""
 LONGEST_LINE = 2000
-"""The most characters of a line that are shown."""
 MATCHES = 20
 SCANNED = 20_000
 """The most messages that are searched, latest first."""
 AT_ONCE = 1000
 LONGEST_PATTERN = 1000
 LONGEST_MATCHED = 10_000
-"""The most characters of a line that are matched."""
 SECONDS = 3.0
 MOST = 1000
 """The most lines that a search returns."""
@@ -152,24 +150,16 @@ def _grep(
     places = [(name, number) for name, lines in files.items() for number in range(len(lines))]
     numbers = yield in_thread(partial(match_lines, pattern, [files[name][number] for name, number in places]))
     matches = [places[number] for number in numbers]
-    page = matches[skip : skip + MATCHES]
-    return _render_matches(matches, page, files, skip, around), [
-        {"file": name, "line": line + 1} for name, line in page
-    ]
+    page = [{"file": name, "line": line + 1} for name, line in matches[skip : skip + MATCHES]]
+    return _render_matches(matches, files, skip, around), page
 
 
-def _render_matches(
-    matches: Sequence[tuple[str, int]],
-    page: Sequence[tuple[str, int]],
-    files: dict[str, list[str]],
-    skip: int,
-    around: int,
-) -> str:
+def _render_matches(matches: Sequence[tuple[str, int]], files: dict[str, list[str]], skip: int, around: int) -> str:
     """Return a page of grep matches as text, with *around* lines before and after each match.
 
-    *matches*: all matches, as (file name, line index); *page*: those to show, after the first *skip*. *files*: lines by
-    name.
+    *matches*: all matches, as (file name, line index); the page begins after the first *skip*. *files*: lines by name.
     """
+    page = matches[skip : skip + MATCHES]
     if not page:
         return "No line matches." if not matches else f"There are {len(matches)} matches; offset must be below that."
     more = "or more " if len(matches) == MOST else ""
@@ -260,8 +250,7 @@ def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
 
 def _read_file(here: CallContext, name: str) -> Flow[list[str]]:
     where = {"thread": None if name == NO_THREAD else name, "kind": {"$ne": "block"}}
-    episodes = yield from here.call("episodes.list", where=where, limit=SCANNED)
-    return _lines(reversed(episodes))
+    return _lines(reversed((yield from here.call("episodes.list", where=where, limit=SCANNED))))
 
 
 def _name(episode: Episode) -> str:

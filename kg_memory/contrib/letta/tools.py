@@ -256,8 +256,7 @@ def _recall(
     if not query:
         return _answer_messages((yield from here.call("episodes.list", where=where, limit=size, skip=skip)))
     results = yield from search(here, query, skip + size, where=where)
-    messages = results.episodes[skip : skip + size]
-    return answer_results(results.model_copy(update={"facts": (), "episodes": messages}))
+    return answer_results(results.model_copy(update={"facts": (), "episodes": results.episodes[skip : skip + size]}))
 
 
 def _spoken(roles: list[str], assistant: str) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from kg_memory.settings import OFFLINE, Settings
 logger = logging.getLogger("kg_memory")
 
 COLLECTION = "mem0"
-"""Mem0's default collection name."""
 PARTS = ("llm", "embedder", "vector_store", "graph_store", "reranker")
 PROMPTS = ("custom_instructions", "custom_fact_extraction_prompt", "custom_prompt")
 """Config keys, new and old, whose texts are added to the prompts."""
@@ -169,8 +168,7 @@ def _find_server(part: str, provider: str, options: Entries, settings: Settings)
     url = options.get(f"{family}_base_url") or SERVERS[provider] or settings.base_url
     if family == "ollama" and url and not str(url).rstrip("/").endswith("/v1"):
         url = f"{str(url).rstrip('/')}/v1"
-    key = options.get("api_key") or (settings.api_key if family == "openai" else None)
-    return url, key
+    return url, options.get("api_key") or (settings.api_key if family == "openai" else None)
 
 
 def _wrong_model(part: str, kind: str, model: object) -> SettingsError:

@@ -70,8 +70,7 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> FilterGrou
     Errors: `InputError` for an invalid filter, or if neither requires a user_id, agent_id or run_id.
     """
     tests = tuple(Test(name, "eq", value) for name, value in ids.items())
-    parts = tests if filters is None else (*tests, *_parse(filters, 1).parts)
-    group = FilterGroup("AND", parts)
+    group = FilterGroup("AND", tests if filters is None else (*tests, *_parse(filters, 1).parts))
     if not any(test.field in OWNERS for test in _required(group)):
         raise InputError("filters must have user_id, agent_id or run_id, as in filters={'user_id': 'ann'}")
     return group
@@ -233,10 +232,8 @@ def _passes(test: Test, values: Sequence[Any]) -> bool:
         compare = ORDERS[test.operator]
         kind = str if isinstance(test.value, str) else int | float
         return any(isinstance(value, kind) and compare(value, test.value) for value in values)
-    texts = (value for value in values if isinstance(value, str))
-    if test.operator == "icontains":
-        return any(test.value.casefold() in text.casefold() for text in texts)
-    return any(test.value in text for text in texts)
+    fold = str.casefold if test.operator == "icontains" else str
+    return any(fold(test.value) in fold(value) for value in values if isinstance(value, str))
 
 
 def _same(value: object, option: object) -> bool:

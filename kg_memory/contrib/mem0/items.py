@@ -147,8 +147,7 @@ def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
             _row(memory_id, "DELETE", refuted.existing, None, when, refuted.decided_by),
         ]
     rows = [_row(memory_id, "ADD", None, periods[0], _first_time(periods[0]))]
-    for before, after in pairwise(periods):
-        rows.append(_row(memory_id, "UPDATE", before, after, _first_time(after)))
+    rows += [_row(memory_id, "UPDATE", before, after, _first_time(after)) for before, after in pairwise(periods)]
     last = periods[-1]
     if not is_live(last, datetime.now(UTC)):
         rows.append(_row(memory_id, "DELETE", last, None, last.created_at))

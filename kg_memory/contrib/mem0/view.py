@@ -40,14 +40,13 @@ LONGEST = 2000
 class View:
     """Access to the Mem0 memories of one collection: the namespaces of `graph` whose names begin with `collection`.
 
-    `reranks`: whether searches can use a reranker. `places` caches the owner (such as a user) of each memory.
+    `reranks`: whether searches can use a reranker. `places` caches the owner (such as a user) of each memory by its id.
     """
 
     graph: GraphMemory
     collection: str
     reranks: bool
     places: BoundedCache[str, Owner] = field(default_factory=lambda: BoundedCache(KEPT_PLACES, texts=False))
-    """A cache of the owners of memories, by memory id."""
 
     def call(self, path: str, owner: Owner, *args: object, **kwargs: object) -> Flow[Any]:
         """Call the `GraphMemory` method *path*, such as "facts.get", in the namespace of *owner*; return the result."""
@@ -199,8 +198,7 @@ def search(view: View, query: str, request: ReadRequest, recipe: Recipe, *, expl
     if request.top:
         for owner in (yield from view.matching(request.filter)):
             items += yield from _search_in(view, owner, request, query, {"recipe": recipe, "explain": explain})
-    items.sort(key=lambda item: -item["score"])
-    return items[: request.top]
+    return sorted(items, key=lambda item: -item["score"])[: request.top]
 
 
 def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: Entries) -> Flow[list[Item]]:
