@@ -197,8 +197,7 @@ def _rewrite_append_file(run: str, link: socket.socket, lock_fd: int) -> None:
 
 
 def _info(link: socket.socket, section: str) -> dict[str, str]:
-    lines = _ask(link, f"INFO {section}").splitlines()
-    return dict(line.split(":", 1) for line in lines if ":" in line)
+    return dict(line.split(":", 1) for line in _ask(link, f"INFO {section}").splitlines() if ":" in line)
 
 
 def _ask(link: socket.socket, command: str) -> str:

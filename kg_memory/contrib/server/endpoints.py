@@ -196,8 +196,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             if is_read_elsewhere:
                 service.reader.wake(access.namespace)  # tells the workers that read for this server
 
-    parameters = _parameters(verb, route, offered)
-    endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    endpoint.__signature__ = inspect.Signature(_parameters(verb, route, offered))  # type: ignore[attr-defined]
     summary, _, rest = verb.about.partition("\n\n")
     router.add_api_route(
         NAMESPACE + route.path,
@@ -283,8 +282,7 @@ class _Answer:
             place, arguments = replace(place, believed_at=pinned), {**arguments, "believed_at": pinned}
         if "after" in parameters:
             listed = await call({**arguments, "limit": limit, "after": place.after})
-            following = replace(place, after=listed.next).to_cursor() if listed.next else None
-            return Page(items=listed, next=following)
+            return Page(items=listed, next=replace(place, after=listed.next).to_cursor() if listed.next else None)
         if "characters" in parameters:
             arguments = {**arguments, "characters": MOST_CHARACTERS}
         if "skip" in parameters:

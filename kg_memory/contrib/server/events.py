@@ -192,8 +192,7 @@ class Feed:
             cleared, watch = self._cleared, Watch(max(0, since - CATCH_UP))
             seen = await self._run(watch.look())
         changes = tuple(change for change in seen.changes if micros(change.at, default=0) >= since - OVERLAP)
-        news = Seen(seen.counts, seen.episodes, changes)
-        listener.begin(list(_to_events(news, since, dict(seen.counts))))
+        listener.begin(list(_to_events(Seen(seen.counts, seen.episodes, changes), since, dict(seen.counts))))
 
     async def _run(self, flow: Flow[T]) -> T:
         return await self._memory.driver.arun(flow, self._namespace)

@@ -180,9 +180,7 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
     """
     ends = yield from fetch(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
-    reached = {*ids, *(row["subject"] for row in ends)}
-    for row in ends:
-        reached |= set(row["objects"])
+    reached = {*ids, *(id_ for row in ends for id_ in (row["subject"], *row["objects"]))}
     stored = yield from fetch(queries.ENTITIES_WITH_MENTIONS, ids=sorted(reached))
     return (yield from work(lambda: _draw(facts, by_fact, stored)))
 

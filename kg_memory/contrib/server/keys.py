@@ -77,11 +77,10 @@ class KeyRing:
             validate_name("namespaces", pattern, "a namespace, or a pattern such as team/*")
         id_ = secrets.token_hex(6)
         secret = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
-        ordered = tuple(scope for scope in SCOPES if scope in scopes)
         stored = _StoredKey(
             id=id_,
             name=name,
-            scopes=ordered,
+            scopes=tuple(scope for scope in SCOPES if scope in scopes),
             namespaces=tuple(namespaces),
             created_at=datetime.now(UTC),
             sha256=_hash(secret),

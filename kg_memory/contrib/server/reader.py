@@ -127,8 +127,7 @@ class BackgroundReader:
                     pause = await self._take_turn(namespace)
                 except OUTAGES as error:
                     failures += 1
-                    away = isinstance(error, DATABASE_AWAY)
-                    pause = pause_after(failures) if away else pause_after(failures, 2, 2)
+                    pause = pause_after(failures) if isinstance(error, DATABASE_AWAY) else pause_after(failures, 2, 2)
                     logger.warning("could not read episodes, retrying in %.1f s: %s", pause, describe_error(error))
                     self._due.add(namespace)
                 except _StoppedError:

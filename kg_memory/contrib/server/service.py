@@ -69,10 +69,8 @@ class Service:
 
     def __post_init__(self) -> None:
         """Create the key guard, the limits, and the background reader (or an `Outbox` if `Options.read` is false)."""
-        database = self.memory.driver.store.database
-        ring = KeyRing(database)
-        self.guard = Guard(ring, RateLimit(self.options.rate))
-        options = self.options
+        database, options = self.memory.driver.store.database, self.options
+        self.guard = Guard(KeyRing(database), RateLimit(options.rate))
         self.shares = Shares(
             {
                 STREAMS: (options.max_streams_of_key, options.max_streams),
@@ -80,4 +78,4 @@ class Service:
                 SESSIONS: (options.max_sessions_of_key, MOST_SESSIONS),
             }
         )
-        self.reader = BackgroundReader(self.memory) if self.options.read else Outbox(database)
+        self.reader = BackgroundReader(self.memory) if options.read else Outbox(database)

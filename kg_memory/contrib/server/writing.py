@@ -110,9 +110,7 @@ def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
 
     If it has no source id, *key*, the request's idempotency key, becomes its source id.
     """
-    if key is None or body.source_id is not None:
-        return body
-    return body.model_copy(update={"source_id": key})
+    return body if key is None or body.source_id is not None else body.model_copy(update={"source_id": key})
 
 
 # Forgetting
@@ -181,5 +179,4 @@ def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
     asked = body.model_dump(mode="json", exclude={"confirm", "reason", "erase"})
     parts = {name: getattr(look, name) for name in PLANNED}
     plan = {name: part if isinstance(part, str) else sorted(part) for name, part in parts.items()}
-    text = json.dumps([namespace, asked, plan], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps([namespace, asked, plan], sort_keys=True).encode()).hexdigest()

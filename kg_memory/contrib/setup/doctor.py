@@ -51,9 +51,7 @@ def setup(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory setup``: download FalkorDB for the embedded database if it is not installed; return 0."""
     installed = local_host(settings_of(arguments), screen.note).fetch()
     if screen.as_json:
-        screen.json(
-            {"redis_server": str(installed.redis_server), "module": str(installed.module), "origin": installed.origin}
-        )
+        screen.json(asdict(installed))
     else:
         screen.line(f"FalkorDB is ready, from {installed.origin}: {installed.module.parent}")
     return 0

@@ -21,7 +21,6 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 FAR = 8_640_000_000_000_000
 """Milliseconds that stand for an open end (negative: an open start): the limits of JavaScript's dates."""
 CACHED = 8
-"""The most namespaces whose columns are cached."""
 KINDS = ("state", "event", "plan")
 Numbers = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Any]
@@ -244,8 +243,7 @@ def pack_columns(columns: Columns) -> bytes:
         start += len(arrays[-1])
         return {"array": value.dtype.str[1:], "length": len(value), "start": start - len(arrays[-1])}
 
-    text = json.dumps(columns, ensure_ascii=False, separators=(",", ":"), default=name)
-    header = text.encode("utf-8", "replace")
+    header = json.dumps(columns, ensure_ascii=False, separators=(",", ":"), default=name).encode("utf-8", "replace")
     return b"".join([len(header).to_bytes(8, "little"), _pad(header), *arrays])
 
 

@@ -123,8 +123,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
     """
     premised = yield from fetch(PREMISED)
     facts_by_id, _ = yield from read_grounds(row["id"] for row in premised)
-    doubts = find_doubts(facts_by_id, Point(as_of, believed_at))
-    return {id_: doubt.since for id_, doubt in doubts.items()}
+    return {id_: doubt.since for id_, doubt in find_doubts(facts_by_id, Point(as_of, believed_at)).items()}
 
 
 def _add_page(router: APIRouter, service: Service) -> None:

@@ -257,8 +257,7 @@ async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | No
 
 def _digest(call: ToolCall, question: str) -> str:
     """Return a hash of namespace, tool and *question*. It ensures that an answer is not used for another question."""
-    asked = json.dumps([call.namespace, call.params.name, question])
-    return hashlib.sha256(asked.encode()).hexdigest()
+    return hashlib.sha256(json.dumps([call.namespace, call.params.name, question]).encode()).hexdigest()
 
 
 TOOLS = (
