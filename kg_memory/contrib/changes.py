@@ -31,8 +31,7 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
     end = (yield from now()) + 1 if until is None else until
     # A change consists of at most two beliefs, so 2 * limit are enough.
     query = fact_queries.CHANGED_LAST if latest else fact_queries.CHANGED_FACTS
-    changed = yield from fetch(query, since=since, until=end, limit=2 * limit)
-    ids = [row["id"] for row in changed]
+    ids = [row["id"] for row in (yield from fetch(query, since=since, until=end, limit=2 * limit))]
     changes = yield from changes_of(ids, since, end)
     changes += yield from read_doubt_changes(ids, since, end, limit)
     changes.sort(key=_order)
@@ -53,8 +52,7 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
             beliefs[row["fact"]["id"]].append(row)
     changes: list[Change] = []
     for own in beliefs.values():
-        instants = {row["belief"][clock] for row in own for clock in ("created_at", "expired_at")}
-        for instant in sorted(instants):
+        for instant in sorted({row["belief"][clock] for row in own for clock in ("created_at", "expired_at")}):
             if since <= instant < end:
                 changes += _changes_at(own, instant)
     unknown = sorted({time_of(change) for change in changes if change.cause is None})
@@ -119,8 +117,7 @@ def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: in
     """
     restated = yield from fetch(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
-    resting = yield from read_resting([*changed, *premised], MOST_GROUNDS)
-    affected = {*resting, *premised}
+    affected = {*(yield from read_resting([*changed, *premised], MOST_GROUNDS)), *premised}
     if not affected:
         return []
     facts_by_id, sentences = yield from read_grounds(sorted(affected))

@@ -34,7 +34,6 @@ MATCH (e:Episode {id: id})
 WHERE e.status IN $statuses
 RETURN e.id AS id
 """
-"""The episodes among given ids that have one of the given statuses."""
 
 AVERAGE_COST = """
 MATCH (e:Episode)
@@ -149,8 +148,7 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 def _cost_along(draft: Draft) -> Usage:
     """Return the tokens that the message in *draft* adds to a prompt about an earlier message."""
-    tokens = LINE + estimate_tokens(draft.episode.text)
-    return Usage(input_tokens=tokens, output_tokens=MIN_ANSWER_TOKENS // 2)
+    return Usage(input_tokens=LINE + estimate_tokens(draft.episode.text), output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:

@@ -173,8 +173,7 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
     for part in _split(least):
         facts = yield from fetch(FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
         waiting = {row["id"] for row in facts if row["waits"]}
-        going = [row for row in part if waiting.isdisjoint(row["facts"])]
-        yield from _evict_entities(sweep, going, facts, active=True)
+        yield from _evict_entities(sweep, [row for row in part if waiting.isdisjoint(row["facts"])], facts, active=True)
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:

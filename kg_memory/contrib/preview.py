@@ -31,19 +31,13 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
     """
     asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
     draft = yield from asking.through(_sketch(state, settings))
-    stated: dict[bool, list[str]] = {True: [], False: []}
-    for fact in draft.facts:
-        stated[fact.same_as is not None].append(fact.sentence)
-    named: dict[bool, list[str]] = {True: [], False: []}
-    for entity in draft.entities:
-        named[entity.is_new].append(entity.name)
     return Preview(
-        facts=tuple(stated[False]),
-        known=tuple(stated[True]),
+        facts=tuple(fact.sentence for fact in draft.facts if fact.same_as is None),
+        known=tuple(fact.sentence for fact in draft.facts if fact.same_as is not None),
         ended=tuple(draft.revision.ended),
         pending=tuple(draft.revision.waiting),
-        entities=tuple(named[True]),
-        merged=tuple(named[False]),
+        entities=tuple(entity.name for entity in draft.entities if entity.is_new),
+        merged=tuple(entity.name for entity in draft.entities if not entity.is_new),
         verdicts=tuple(_verdicts(draft)),
         skipped=draft.skipped,
         usage=asking.usage("preview", began),

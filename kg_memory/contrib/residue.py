@@ -251,8 +251,7 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
     names = [row["name"] for row in relations]
     names += [*wordings.values(), *(impact.facts[id_]["predicate"] for id_ in wordings)]
     names += [row["text"] for row in reasons]
-    shared = {row["word"] for row in shared_words}
-    shared.update(row["key"] for row in shared_names)
+    shared = {row["word"] for row in shared_words} | {row["key"] for row in shared_names}
     return shared.union(_vocabulary(), *map(split_name, names))
 
 

@@ -82,8 +82,7 @@ def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -
     conversation = {"thread": thread}
     summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
     last = summaries[0] if summaries else None
-    messages = yield from read_episodes(MOST_MESSAGES, 0, where={**conversation, "kind": READ})
-    new = choose_new(messages, last)
+    new = choose_new((yield from read_episodes(MOST_MESSAGES, 0, where={**conversation, "kind": READ})), last)
     return last if len(new) < least else (yield from _summarise(engine, new, last, namespace))
 
 

@@ -192,8 +192,7 @@ def _fold_rest(groups: dict[str, list[_SubTopicDraft]], most: int) -> dict[str, 
     for topic, drafts in groups.items():
         if len(drafts) <= most:
             continue
-        ranked = sorted(drafts, key=lambda draft: -len(draft.lines))
-        kept = {draft.name for draft in ranked[: most - 1]} - {FALLBACK}
+        kept = {draft.name for draft in sorted(drafts, key=lambda draft: -len(draft.lines))[: most - 1]} - {FALLBACK}
         rest = _SubTopicDraft(topic, FALLBACK)
         for draft in drafts:
             if draft.name not in kept:
@@ -258,8 +257,7 @@ def _render(topics: Sequence[ProfileTopic]) -> str:
         lines.append(escape_brackets(topic.name))
         for sub_topic in topic.sub_topics:
             lines += [_line(sub_topic.name, slot.content, slot.when) for slot in sub_topic.slots]
-    text = "\n".join(lines)
-    return f"{PROFILE.begin}{text}{PROFILE.end}" if lines else ""
+    return PROFILE.begin + "\n".join(lines) + PROFILE.end if lines else ""
 
 
 def _line(name: str, content: str, when: str) -> str:

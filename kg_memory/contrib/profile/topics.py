@@ -31,7 +31,6 @@ from kg_memory.text.tokenise import terms
 FALLBACK = "other"
 """The topic of facts that match no schema, and the sub-topic that merges a topic's surplus sub-topics."""
 MAX_SUBTOPICS = 1000
-"""The most sub-topics of a schema."""
 MAX_WORDS = 10_000
 """The most predicates, families and words of a schema together."""
 MAX_CHARACTERS = 500

@@ -209,8 +209,7 @@ def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
     """Return the reviews of facts that were still open at the time *believed_at* (microseconds), earliest first."""
     stored = yield from fetch(queries.WAITED, believed_at=believed_at)
     ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
-    verdicts = yield from every(read_verdict(id_) for id_ in ids)
-    return (yield from to_reviews(verdicts))
+    return (yield from to_reviews((yield from every(map(read_verdict, ids)))))
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
@@ -228,8 +227,7 @@ def _ruling_at(verdict: Row, believed_at: int) -> str:
 
 def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
     """Return whether *doubt*, a question whether two entities are the same, was open at the time *believed_at*."""
-    decided = micros(doubt.at, default=believed_at + 1)
-    return micros(doubt.created_at, default=0) <= believed_at < decided
+    return micros(doubt.created_at, default=0) <= believed_at < micros(doubt.at, default=believed_at + 1)
 
 
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
@@ -266,7 +264,7 @@ def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ..
 
 def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
     """Convert the database rows *stored* to episodes (messages or texts), without likely prompt injections."""
-    episodes = [rows.to_episode(row["episode"]) for row in stored]
+    episodes = (rows.to_episode(row["episode"]) for row in stored)
     return tuple(episode for episode in episodes if not episode.withheld)
 
 
@@ -320,8 +318,7 @@ def _find_entity(name: str) -> Flow[Entity | None]:
 def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
     """Return at most *limit* facts that match the filter *where* and were true at a time in *window*, latest first."""
     seen = yield from belief_params(window or EVER, believed_at)
-    first = yield from start_list(None, where)
-    page = yield from read_page(first, limit, None, window, seen)
+    page = yield from read_page((yield from start_list(None, where)), limit, None, window, seen)
     return list({fact.id: fact for fact in reversed(page)}.values())[::-1]
 
 

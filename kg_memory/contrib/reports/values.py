@@ -138,8 +138,7 @@ class Digest(Report):
         yield Chapter("Could not be read", [_episode_line(episode, episode.reason or "") for episode in self.failed])
         expiring = [(episode, f"until {day_in_figures(episode.expires_at)}") for episode in self.expiring]  # type: ignore[arg-type]
         yield Chapter("Expires", [_episode_line(episode, until) for episode, until in expiring])
-        fading = [ReportLine(f"{one.decay.replace('_', ' ')}: {_tell(one.fact)}") for one in self.fading]
-        yield Chapter("Fades", fading)
+        yield Chapter("Fades", [ReportLine(f"{one.decay.replace('_', ' ')}: {_tell(one.fact)}") for one in self.fading])
 
 
 class Identity(Report):

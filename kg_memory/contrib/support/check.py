@@ -278,8 +278,7 @@ def _is_negator(word: str) -> bool:
 def _find_denied(text: str) -> Iterator[list[str]]:
     """Yield the words after the first negation of each clause: ``"I do not like tea, but ..." -> ["like", "tea"]``."""
     for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
-        words = WORD.findall(clause)
-        yield list(dropwhile(lambda word: not _is_negator(word), words))[1:]
+        yield list(dropwhile(lambda word: not _is_negator(word), WORD.findall(clause)))[1:]
 
 
 def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
@@ -302,8 +301,7 @@ def _rate_denials_chinese(claim: Claim, text: str) -> float:
         return 1.0 if _OVER_CHINESE.search(claim.sentence) and _ENDS_CHINESE.search(text) else _DENIED
     is_over = claim.kind == "former" or (_ENDS_CHINESE.search(claim.sentence) and not _NEVER_CHINESE.search(text))
     if told and not denied and not is_over:
-        sentence = Words(claim.sentence)
-        return _DENIED if any(map(sentence.has_character, told - LIGHT_CHINESE)) else 1.0
+        return _DENIED if any(map(Words(claim.sentence).has_character, told - LIGHT_CHINESE)) else 1.0
     return 1.0
 
 

@@ -122,8 +122,7 @@ def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
 def _months(start: datetime, end: datetime) -> Iterator[int]:
     yield start.month
     if end - start < 100 * _DAY:
-        last = max(end - _DAY, start)
-        yield from range(start.month, last.month + 1)
+        yield from range(start.month, max(end - _DAY, start).month + 1)
 
 
 def _named_months(text: str) -> Iterator[int]:

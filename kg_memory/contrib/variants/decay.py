@@ -15,7 +15,6 @@ from kg_memory.temporal.interval import DAY, micros
 
 Decay = Literal["fresh", "dim", "soft_forgotten", "forgotten"]
 DECAYS: tuple[Decay, ...] = get_args(Decay)
-"""The states of decay, in order."""
 _MOST_DAYS = 100_000
 
 

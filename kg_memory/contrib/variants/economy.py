@@ -78,8 +78,7 @@ def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
 
 def all_waiting() -> Flow[list[Episode]]:
     """Return all messages that wait to be read together with others, in order of arrival."""
-    records = yield from fetch(queries.WAITING, reason=REASON)
-    return [rows.to_episode(record["episode"]) for record in records]
+    return [rows.to_episode(record["episode"]) for record in (yield from fetch(queries.WAITING, reason=REASON))]
 
 
 # One question about several messages
@@ -126,14 +125,9 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
         }
         for number, draft in enumerate(drafts)
     ]
-    answer = yield from ask_model(
-        READ_WINDOW,
-        messages=messages,
-        previous=drafts[0].prompt_fields()["previous"],
-        **type_fields(settings),
-        instructions=settings.instructions,
-    )
-    return answer
+    previous = drafts[0].prompt_fields()["previous"]
+    how = {**type_fields(settings), "instructions": settings.instructions}
+    return (yield from ask_model(READ_WINDOW, messages=messages, previous=previous, **how))
 
 
 def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:

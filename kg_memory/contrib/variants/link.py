@@ -71,8 +71,7 @@ def _link(ids: list[str], settings: Settings) -> Flow[int]:
     near = yield from fetch(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
     if not near:
         return 0
-    rows = yield from write(LINK_ENTITIES, links=_pairs(near))
-    return int(rows[0]["n"])
+    return int((yield from write(LINK_ENTITIES, links=_pairs(near)))[0]["n"])
 
 
 def _pairs(near: Iterable[Row]) -> list[JSON]:

@@ -105,8 +105,7 @@ class ByImportance(Part):
     features: ClassVar[Needs] = Needs(facts=("links",), entities=("links",), episodes=("links",))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
-        links = {id_: feature.links for id_, feature in features.items()}
-        return blend(ranking, log_shares(links), self.weight)
+        return blend(ranking, log_shares({id_: feature.links for id_, feature in features.items()}), self.weight)
 
 
 class ByTrust(Part):
@@ -130,7 +129,6 @@ class ByUse(Part):
     by: Literal["use"] = "use"
     decay_lambda: Annotated[float, Field(gt=0, le=1)] = 0.95
     interval: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 86_400.0
-    """In seconds."""
     features: ClassVar[Needs] = Needs(facts=("used", "used_at", "confidence"))
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:
@@ -146,8 +144,7 @@ class ByUse(Part):
         if not facts:
             return
         decay, interval = self.decay_lambda, self.interval * SECOND
-        time = yield from now()
-        yield from write(COUNT_USE, ids=list(facts), now=time, decay_lambda=decay, interval=interval)
+        yield from write(COUNT_USE, ids=list(facts), now=(yield from now()), decay_lambda=decay, interval=interval)
 
 
 def use_weight(count: float, confidence: float) -> float:

@@ -86,8 +86,7 @@ class Synapse(Part):
 
         *start* maps entity ids to weights: ``{"e1": 0.4}``. *instants*: the time at which the facts must be true.
         """
-        links, active = yield from activate(self, start, instants)
-        return links, active
+        return (yield from activate(self, start, instants))
 
 
 def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
@@ -108,9 +107,8 @@ def activate(
     end = began + recipe.timeout_ms / 1000
     starts = sorted(weights, key=lambda id_: (-weights[id_], id_))
     near = yield from _read_links_within(starts, instants, end - began)
-    seeds = yield from _find_seeds(recipe, weights, near)
-    links, fresh = dict(near), dict.fromkeys(seeds, 1.0)
-    active = dict(fresh)
+    fresh = dict.fromkeys((yield from _find_seeds(recipe, weights, near)), 1.0)
+    links, active = dict(near), dict(fresh)
     for hop in range(1, recipe.max_hops + 1):
         took = clock() - began
         fresh = spread(fresh, active, near.values(), recipe, lambda: clock() >= end)
@@ -131,8 +129,7 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
     if recipe.seed_community_cap:
-        rows = yield from fetch(cypher.COMMUNITIES_OF, ids=list(scores))
-        groups = [row["entities"] for row in rows]
+        groups = [row["entities"] for row in (yield from fetch(cypher.COMMUNITIES_OF, ids=list(scores)))]
     return cap_seeds(scores, groups, recipe.seed_community_cap, recipe.max_activated_nodes)
 
 
@@ -145,8 +142,7 @@ def _read_links_within(ids: Sequence[str], instants: Instants, seconds: float) -
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
-    links = yield from read_near(ids, instants, facts, max(min(int(left * SORTED_A_MS / len(ids)), MOST_SORTED), 1))
-    return links
+    return (yield from read_near(ids, instants, facts, max(min(int(left * SORTED_A_MS / len(ids)), MOST_SORTED), 1)))
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
@@ -212,9 +208,7 @@ def spread(
     the search stops.
     """
     received = _receive(active, reached, links, recipe, is_over)
-    fresh = {}
-    for id_, shares in received.items():
-        fresh[id_] = 1 - prod(1 - share for share in sorted(shares.values()))
+    fresh = {id_: 1 - prod(1 - share for share in sorted(shares.values())) for id_, shares in received.items()}
     fresh = inhibit(fresh, received, recipe.inhibition_threshold)
     passed = {id_: share for id_, share in fresh.items() if share > 0 and share >= recipe.activation_threshold}
     room = max(recipe.max_activated_nodes - len(reached), 0)

@@ -115,5 +115,4 @@ class ByMentions(Part):
     features: ClassVar[Needs] = Needs.of_all("mentions")
 
     def rerank(self, ranking: list[Scored], features: Mapping[str, Features], question: QuestionView) -> list[Scored]:  # noqa: ARG002 - a protocol's
-        mentions = {id_: feature.mentions for id_, feature in features.items()}
-        return blend(ranking, log_shares(mentions), self.weight)
+        return blend(ranking, log_shares({id_: feature.mentions for id_, feature in features.items()}), self.weight)
