@@ -10,7 +10,7 @@ import signal
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -242,11 +242,36 @@ def rows(database: Database, namespace: str) -> Callable[..., list[dict[str, Any
 
 
 @pytest.fixture
+def opened(
+    server: embedded.Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings
+) -> Iterator[Callable[..., Any]]:
+    """Open memories with other settings, or another model or embeddings."""
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+
+    with ExitStack() as stack:
+
+        def open_one(model: Any = model, embeddings: Any = embeddings, **changes: Any) -> GraphMemory:
+            chosen = settings.with_(url=server.url, **changes)
+            return stack.enter_context(GraphMemory(chosen, model=model, embeddings=embeddings))
+
+        yield open_one
+
+
+@pytest.fixture
 def memory(server: embedded.Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings) -> Iterator[Any]:
     """A memory on the shared server, with the scripted model."""
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
 
     with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def offline(server: embedded.Server) -> Iterator[Any]:
+    """A memory on the shared server for all tests of a file, which reads by rules."""
+    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
+
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as opened:
         yield opened
 
 

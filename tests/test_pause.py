@@ -7,9 +7,9 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from kg_memory import GraphMemory
 from kg_memory.adapters import BackgroundMemory, memory_tools, remember_node
 from kg_memory.errors import MemoryPaused
+from tests.children import ends_well_in_a_child
 
 
 def test_pause_refuses_new_memories_and_allows_other_verbs(memory, namespace, verbs):
@@ -36,12 +36,16 @@ def test_pause_refuses_new_memories_and_allows_other_verbs(memory, namespace, ve
     assert verbs.add(**said).new
 
 
-def test_pause_applies_to_all_memories_of_one_namespace_only(memory, server, model, embeddings, settings, namespace):
+def test_pause_applies_to_all_processes_of_one_namespace_only(memory, opened, namespace):
     memory.pause(namespace=namespace)
-    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings) as another:
+
+    def work() -> bool:
+        another = opened()
         with pytest.raises(MemoryPaused):
             another.add("I live in Oslo.", speaker="Ann", namespace=namespace)
-        assert another.add("I live in Oslo.", speaker="Ann", namespace=f"{namespace} other").new
+        return another.add("I live in Oslo.", speaker="Ann", namespace=f"{namespace} other").new
+
+    assert ends_well_in_a_child(work)
 
 
 def test_adapters_skip_a_paused_namespace_and_tools_report_it(memory, namespace):

@@ -11,11 +11,11 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.cli import main
 from kg_memory.errors import InputError
+from kg_memory.memory import facts as memory_facts
 from kg_memory.models.ontology import FactType
 from tests.bound import Verbs
 
 EDITOR = FactType("PREFERS_EDITOR", "the editor that somebody prefers", single_valued=True)
-SUPERSEDED_AT_MOST = 64
 
 
 @pytest.fixture
@@ -109,19 +109,20 @@ def test_sessions_separate_episodes_and_bound_facts_in_time(verbs):
     assert "Bergen" in str(sentences(verbs.facts.about("Eve")))
 
 
-def test_superseded_facts_stay_stored_and_evolution_is_limited(verbs):
-    """All superseded facts are kept, and `facts.evolution` returns at most `SUPERSEDED_AT_MOST` of a chain.
+def test_superseded_facts_stay_stored_and_evolution_is_limited(verbs, monkeypatch):
+    """All superseded facts are kept, and `facts.evolution` returns at most `MAX_CHAIN` of a chain.
 
     Features: C53.
     """
-    for number in range(SUPERSEDED_AT_MOST + 6):
+    monkeypatch.setattr(memory_facts, "MAX_CHAIN", 8)
+    for number in range(14):
         begin = f"20{10 + number // 12:02}-{1 + number % 12:02}-01"
         verbs.facts.add("Max", "PREFERS_EDITOR", f"editor {number}", valid_at=begin, at=begin)
     every = verbs.facts.history("Max", limit=1000)
-    assert len(every) == SUPERSEDED_AT_MOST + 6
+    assert len(every) == 14
     assert [fact.invalid_at for fact in every[1:]] == [fact.valid_at for fact in every[:-1]]
-    chain = verbs.facts.evolution(every[40].id)
-    assert (len(chain), every[40].id in {fact.id for fact in chain}) == (SUPERSEDED_AT_MOST, True)
+    chain = verbs.facts.evolution(every[7].id)
+    assert (len(chain), every[7].id in {fact.id for fact in chain}) == (8, True)
     assert [fact.valid_at for fact in chain] == sorted(fact.valid_at for fact in chain)
     assert verbs.facts.evolution(every[0].id)[-1].invalid_at is None
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.ingestion.graph import build
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from tests.scripted import HashEmbeddings, Scripted
 
 Add = Callable[..., dict[str, Any]]
 Open = Callable[..., GraphMemory]
@@ -37,18 +34,6 @@ def add(request: pytest.FixtureRequest, driver: Driver, settings: Settings, name
 @pytest.fixture
 def look(driver: Driver, namespace: str) -> Callable[[Flow[Any]], Any]:
     return lambda flow: driver.run(flow, namespace)
-
-
-@pytest.fixture
-def opened(server: Server, model: Scripted, embeddings: HashEmbeddings, settings: Settings) -> Iterator[Open]:
-    """Open memories with other settings, or another model or embeddings."""
-    with ExitStack() as stack:
-
-        def open_one(model: Any = model, embeddings: Any = embeddings, **changes: Any) -> GraphMemory:
-            chosen = settings.with_(url=server.url, **changes)
-            return stack.enter_context(GraphMemory(chosen, model=model, embeddings=embeddings))
-
-        yield open_one
 
 
 @pytest.fixture
