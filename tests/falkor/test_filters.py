@@ -224,15 +224,7 @@ def test_filter_passes_exactly_what_plain_evaluation_passes(filled, passing, gra
 
 
 EMPTY = {name: [] for name in ("episodes", "entities", "facts", "beliefs", *LINK)}
-EPISODE = {
-    "thread": None,
-    "source": None,
-    "speaker": None,
-    "source_id": None,
-    "kind": "message",
-    "trust": 1.0,
-    "at": 500,
-}
+EPISODE = {**dict.fromkeys(("thread", "source", "speaker", "source_id")), "kind": "message", "trust": 1.0, "at": 500}
 
 
 def test_filter_treats_hostile_values_as_data(filled, passing):

@@ -208,14 +208,8 @@ def test_save_query_closes_only_open_beliefs(driver, database, settings, namespa
 def test_write_query_that_fails_changes_nothing(driver, database, settings, namespace, rows):
     key = graph_key(namespace)
     graph = build(driver, settings).compile()
-    message = {
-        "speaker": "Ann",
-        "namespace": namespace,
-        "thread": "t",
-        "content": "I live in Oslo.",
-        "at": "2024-01-01",
-    }
-    graph.invoke(message)
+    said = {"speaker": "Ann", "thread": "t", "content": "I live in Oslo.", "at": "2024-01-01"}
+    graph.invoke({**said, "namespace": namespace})
     before = every_property(database, key)
     # The last clause of each fails: a map is no property.
     broken = "WITH * CREATE (:Alias {key: $map}) RETURN 1 AS one"

@@ -66,13 +66,10 @@ def verdict(kind: str, known: int = 0, *, new: int = 0, sure: float = 0.95, **gi
 
 
 def run(
-    facts: list[dict[str, Any]],
-    found: list[dict[str, Any]],
-    *verdicts: dict[str, Any],
-    settings: Settings | None = None,
+    facts: list[dict[str, Any]], found: list[dict[str, Any]], *verdicts: dict[str, Any], **given: Any
 ) -> tuple[dict[str, Any], list[Ask]]:
     """Return the result and the model calls, if the search by subject returns *found*."""
-    flow = judge(state(entities=KNOWN, facts=facts), settings or Settings())
+    flow = judge(state(**{"entities": KNOWN, **given}, facts=facts), Settings())
     result, effects = answered(flow, [[0.0]] * len(facts), found, FactVerdicts(verdicts=list(verdicts)))
     return result, [each for each in effects if isinstance(each, Ask)]
 
@@ -198,9 +195,8 @@ def test_judge_prompt_omits_unknown_dates_and_false_flags():
 
 def test_judge_prompt_shows_renamed_entity_in_both_facts():
     entities = [{**KNOWN[0], "name": "Ann Smith"}, {**KNOWN[1], "name": "Paris, France"}]
-    flow = judge(state(entities=entities, facts=[fact(single_valued=False)]), Settings())
-    _, effects = answered(flow, [[0.0]], [stored(objects=("Oslo", "Paris"))], FactVerdicts(verdicts=[]))
-    [told] = effects[-1].fields["facts"]
+    _, [asked] = run([fact(single_valued=False)], [stored(objects=("Oslo", "Paris"))], entities=entities)
+    [told] = asked.fields["facts"]
     [known] = told["existing"]
     assert told["subject"] == known["subject"] == "Ann Smith"
     assert (told["objects"], known["objects"]) == (["Paris, France"], ["Oslo", "Paris, France"])
@@ -210,24 +206,20 @@ def test_judge_prompt_shows_renamed_entity_in_both_facts():
 def test_judge_skips_facts_of_a_namesake(known):
     entities = [{**KNOWN[0], "apart_from": ["id other"]}, *KNOWN[1:]]
     rows = [stored("a", objects=("Paris",), **{"subject_id": "id of another", **known}), stored("b", subject="Ann B")]
-    flow = judge(state(entities=entities, facts=[fact()]), Settings())
-    _, effects = answered(flow, [[0.0]], rows, FactVerdicts(verdicts=[]))
-    assert [old["sentence"] for old in effects[-1].fields["facts"][0]["existing"]] == ["Of b."]
+    _, [asked] = run([fact()], rows, entities=entities)
+    assert [old["sentence"] for old in asked.fields["facts"][0]["existing"]] == ["Of b."]
 
 
 def test_judge_prompt_lists_a_repeated_candidate_once():
-    flow = judge(state(entities=KNOWN, facts=[fact()]), Settings())
-    _, effects = answered(flow, [[0.0]], [stored()] * 3, FactVerdicts(verdicts=[]))
-    assert [each["id"] for each in effects[-1].fields["facts"][0]["existing"]] == [0]
+    _, [asked] = run([fact()], [stored()] * 3)
+    assert [each["id"] for each in asked.fields["facts"][0]["existing"]] == [0]
 
 
 def test_judge_retry_asks_only_about_new_candidates():
     first, _ = run([fact()], [stored("one")], verdict("supersedes"))
-    given = state(entities=KNOWN, facts=first["facts"], judged=first["judged"])
-    flow = judge(given, Settings())
     rows = [stored("one"), stored("two")]
-    result, effects = answered(flow, [[0.0]], rows, FactVerdicts(verdicts=[verdict("conflicts")]))
-    assert [each["sentence"] for each in effects[-1].fields["facts"][0]["existing"]] == ["Of two."]
+    result, [asked] = run(first["facts"], rows, verdict("conflicts"), judged=first["judged"])
+    assert [each["sentence"] for each in asked.fields["facts"][0]["existing"]] == ["Of two."]
     assert sorted(ruled(result)) == [("conflicts", "conflicts", "two"), ("supersedes", "supersedes", "one")]
 
 
@@ -248,9 +240,7 @@ def test_judge_retry_asks_nothing_after_a_rename(name):
 )
 def test_judge_retry_asks_again_about_a_changed_candidate(change):
     first, _ = run([fact()], [stored("one")], verdict("supersedes"))
-    given = state(entities=KNOWN, facts=first["facts"], judged=first["judged"])
-    _, effects = answered(judge(given, Settings()), [[0.0]], [stored("one", **change)], FactVerdicts(verdicts=[]))
-    assert isinstance(effects[-1], Ask)
+    assert run(first["facts"], [stored("one", **change)], judged=first["judged"])[1]
 
 
 # The effect of verdicts
@@ -342,10 +332,7 @@ def test_judge_asks_about_same_fact_with_other_date():
 
 
 def redated(*verdicts: dict[str, Any], new: dict[str, Any] = REDATED) -> tuple[dict[str, Any], list[Ask]]:
-    flow = judge(state(entities=KNOWN, facts=[new]), Settings())
-    answer = FactVerdicts(verdicts=list(verdicts))
-    result, effects = answered(flow, [[0.0]], [stored("old"), stored("other")], answer)
-    return result, [each for each in effects if isinstance(each, Ask)]
+    return run([new], [stored("old"), stored("other")], *verdicts)
 
 
 @pytest.mark.parametrize(

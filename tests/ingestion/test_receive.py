@@ -14,7 +14,7 @@ from kg_memory.ingestion.postings import LONG, NEIGHBOUR_LENGTH, NEXT_TO, OWN, c
 from kg_memory.ingestion.receive import local_time, parse_at, split_content, validate_episode
 from kg_memory.runtime.effects import Now, Query
 from kg_memory.settings import Settings
-from tests.ingestion.stepping import receive
+from tests.ingestion.stepping import answered, receive
 
 NOW = 1_700_000_000_000_000
 SETTINGS = Settings()
@@ -47,15 +47,13 @@ def test_receive_saves_the_episode_first():
 
 def test_receive_returns_previous_messages_oldest_first():
     """There are at most `previous_messages`."""
-    flow = receive({"content": "Hello.", "at": "2024-01-01"}, Settings(previous_messages=2))
-    next(flow)
-    flow.send(NOW)
     told = {"speaker": "Ann", "offset": 0, "withheld": False}
     around = [{"side": -1, "id": str(n), "at": -n, "content": f"no {n}", **told} for n in range(4)]
-    flow.send([*around, {"side": 1, "id": "x", "at": NOW, "content": "later", **told}])
-    with pytest.raises(StopIteration) as ended:
-        flow.send([{"new": True, "status": "saved", "content": "Hello.", "forgotten": 0, **UNTRIED}])
-    assert [each["content"] for each in ended.value.value["previous"]] == ["no 1", "no 0"]
+    around.append({"side": 1, "id": "x", "at": NOW, "content": "later", **told})
+    saved = {"new": True, "status": "saved", "content": "Hello.", "forgotten": 0, **UNTRIED}
+    flow = receive({"content": "Hello.", "at": "2024-01-01"}, Settings(previous_messages=2))
+    result, _ = answered(flow, around, [saved])
+    assert [each["content"] for each in result["previous"]] == ["no 1", "no 0"]
 
 
 REFUSED: list[tuple[str, list[dict[str, Any]]]] = [
@@ -143,21 +141,11 @@ def test_episode_has_the_given_trust(given, kept):
 
 
 def test_receive_uses_stored_offset_and_trust_on_retry():
+    first = validated(at="2024-01-01T01:00:00+09:00", trust=0.3)
+    stored = {**first, "new": False, "status": "saved", "forgotten": 0, **UNTRIED}
     flow = receive({"content": "Hello.", "at": "2024-01-01", "source_id": "m"}, SETTINGS)
-    next(flow)
-    flow.send(NOW)
-    flow.send([])
-    stored = {
-        **validated(at="2024-01-01T01:00:00+09:00", trust=0.3),
-        "new": False,
-        "status": "saved",
-        "forgotten": 0,
-        **UNTRIED,
-    }
-    flow.send([stored])
-    with pytest.raises(StopIteration) as ended:
-        flow.send([])
-    episode = ended.value.value["episode"]
+    result, _ = answered(flow, [], [stored], [])
+    episode = result["episode"]
     assert (episode["at_iso"], episode["trust"]) == ("2024-01-01T01:00+09:00", 0.3)
 
 

@@ -89,20 +89,27 @@ def test_resolve_adopts_fuller_name_and_stores_alias():
     assert entity["aliases"] == ["Ann"]
 
 
-@pytest.mark.parametrize("name", ["Ann", "ANN", " ann "])
-def test_resolve_matches_name_and_type_without_model_call(name):
-    """Features: A3, C1."""
-    [entity], asked = resolved([new(name)], stored("Ann", score=1.0))
-    assert (not entity["is_new"], entity["name"], asked) == (True, "Ann", [])
+@pytest.mark.parametrize(
+    ("name", "known", "new_aliases"),
+    [
+        ("Ann", stored("Ann", score=1.0), []),
+        *((name, stored("Ann", score=1.0), [name]) for name in ("ANN", " ann ")),
+        ("Annie", stored("Ann", aliases=("Annie",), score=1.0), []),
+        ("Ann Bergs", stored("Ann Berg", score=0.95), ["Ann Bergs"]),
+    ],
+)
+def test_resolve_matches_known_or_very_similar_name_without_model_call(name, known, new_aliases):
+    """A mention by the name, by an alias or by a very similar name is resolved without a call of the model.
 
-
-def test_resolve_matches_alias_without_model_call():
-    """A mention by an alias is resolved without a call of the model.
-
-    Features: C3.
+    Features: A3, C1, C3, C15.
     """
-    [entity], asked = resolved([new("Annie")], stored("Ann", aliases=("Annie",), score=1.0))
-    assert (entity["name"], asked) == ("Ann", [])
+    [entity], asked = resolved([new(name)], known)
+    assert (entity["is_new"], entity["name"], entity["aliases"], asked) == (
+        False,
+        known["entity"]["name"],
+        new_aliases,
+        [],
+    )
 
 
 def test_resolve_asks_about_two_entities_with_one_alias():
@@ -114,20 +121,11 @@ def test_resolve_asks_about_two_entities_with_one_alias():
     assert "key" not in asked[0].fields["entities"][0]["candidates"][0]
 
 
-def test_resolve_merges_very_similar_name_without_model_call():
-    """Features: C15."""
-    [entity], asked = resolved([new("Ann Bergs")], stored("Ann Berg", score=0.95))
-    assert (entity["name"], entity["aliases"], asked) == ("Ann Berg", ["Ann Bergs"], [])
-
-
 @pytest.mark.parametrize(
     "answer",
     [
-        [{"entity": 0, "same_as": None, "name": "x"}],
-        [{"entity": 0, "same_as": 5, "name": "x"}],
-        [{"entity": 0, "same_as": -1, "name": "x"}],
-        [{"entity": 9, "same_as": 0, "name": "x"}],
-        [{"entity": -1, "same_as": 0, "name": "x"}],
+        *([{"entity": 0, "same_as": place, "name": "x"}] for place in (None, 5, -1)),
+        *([{"entity": place, "same_as": 0, "name": "x"}] for place in (9, -1)),
         [],
     ],
 )

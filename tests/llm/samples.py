@@ -1,5 +1,7 @@
 """A question to the model, and a good answer to it."""
 
+from typing import Any
+
 from kg_memory.llm.prompts import EXTRACT_MESSAGE
 from kg_memory.runtime.effects import Ask
 
@@ -18,6 +20,12 @@ ASK = Ask(
     },
 )
 GOOD = {"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lisbon", "type": "Place"}]}
+
+
+def names(answer: Any) -> list[str]:
+    """Return the names of the entities of *answer*."""
+    return [entity.name for entity in answer.entities]
+
 
 CUT = '{"entities": [{"name": "Tom Hale", "type": "Person"}, {"name": "Lis'
 """An answer that was cut off, with one whole item."""

@@ -24,19 +24,16 @@ def fact(**changes: object) -> ExtractedFact:
     return ExtractedFact.model_validate(FACT | changes)
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [("Causal", "causal"), ("co-occurrence", "co_occurrence"), ("LIVES_IN", "semantic"), (None, "semantic")],
-)
-def test_extracted_fact_normalises_edge_type(given, kept):
-    assert fact(edge_type=given).edge_type == kept
+EDGE_TYPES = [("Causal", "causal"), ("co-occurrence", "co_occurrence"), ("LIVES_IN", "semantic"), (None, "semantic")]
+CONFIDENCES = [(0.3, 0.3), ("0.8", 0.8), (7, 1.0), (-1, 0.0), ("high", 0.5), (None, 0.5), (float("nan"), 0.5)]
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"), [(0.3, 0.3), ("0.8", 0.8), (7, 1.0), (-1, 0.0), ("high", 0.5), (None, 0.5), (float("nan"), 0.5)]
+    ("field", "values"), [("edge_type", EDGE_TYPES), ("confidence", CONFIDENCES), ("objects", [(3, [3])])]
 )
-def test_extracted_fact_normalises_confidence(given, kept):
-    assert fact(confidence=given).confidence == kept
+def test_extracted_fact_normalises_its_fields(field, values):
+    for given, kept in values:
+        assert getattr(fact(**{field: given}), field) == kept
 
 
 VERDICT = {"fact": 0, "known": 1, "verdict": "supersedes", "confidence": 0.9, "holds": "new", "reason": "moved"}
@@ -46,29 +43,15 @@ def verdict(**changes: object) -> FactVerdict:
     return FactVerdict.model_validate(VERDICT | changes)
 
 
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [
-        ("Conflicts ", "conflicts"),
-        ("DUPLICATE", "duplicate"),
-        ("contradicts", "unrelated"),
-        (None, "unrelated"),
-        (7, "unrelated"),
-    ],
-)
-def test_fact_verdict_reads_unknown_kind_as_unrelated(given, kept):
-    assert verdict(verdict=given).verdict == kept
+KINDS = [("Conflicts ", "conflicts"), ("DUPLICATE", "duplicate")]
+KINDS += [(unknown, "unrelated") for unknown in ("contradicts", None, 7)]
+HOLDS = [(" Known", "known"), ("new", "new"), ("both", "new"), (None, "new")]
 
 
-@pytest.mark.parametrize(("given", "kept"), [(" Known", "known"), ("new", "new"), ("both", "new"), (None, "new")])
-def test_fact_verdict_holds_new_unless_known_is_named(given, kept):
-    assert verdict(holds=given).holds == kept
-
-
-@pytest.mark.parametrize("wrong", [{"fact": "the first"}, {"known": None}, {"reason": None}])
-def test_fact_verdict_refuses_missing_facts_and_reason(wrong):
-    with pytest.raises(ValidationError):
-        verdict(**wrong)
+@pytest.mark.parametrize(("field", "values"), [("verdict", KINDS), ("holds", HOLDS)])
+def test_fact_verdict_reads_unknown_values_as_unrelated_and_new(field, values):
+    for given, kept in values:
+        assert getattr(verdict(**{field: given}), field) == kept
 
 
 @pytest.mark.parametrize("nothing", ["", "null", "None", " n/a ", "unknown", None])
@@ -77,14 +60,16 @@ def test_answers_read_words_for_nothing_as_null(nothing):
     assert Resolution(entity=1, same_as=nothing, name="Ann").same_as is None
 
 
-def test_extracted_fact_reads_single_object_as_list():
-    assert fact(objects=3).objects == [3]
-
-
-@pytest.mark.parametrize("wrong", [{"subject": "Ann"}, {"subject": None}, {"objects": ["Oslo"]}, {"predicate": 5}])
-def test_extracted_fact_refuses_values_without_plain_meaning(wrong):
+@pytest.mark.parametrize(
+    ("read", "wrong"),
+    [
+        *((fact, {"subject": wrong}) for wrong in ("Ann", None)), (fact, {"objects": ["Oslo"]}), (fact, {"predicate": 5}),
+        (verdict, {"fact": "the first"}), (verdict, {"known": None}), (verdict, {"reason": None}),
+    ],
+)  # fmt: skip
+def test_answers_refuse_values_without_plain_meaning(read, wrong):
     with pytest.raises(ValidationError):
-        fact(**wrong)
+        read(**wrong)
 
 
 @pytest.mark.parametrize(

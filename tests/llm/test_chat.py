@@ -20,14 +20,10 @@ from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.models.operations import Usage
 from tests.chat_server import chat_server
 from tests.llm.conftest import Asked
-from tests.llm.samples import ASK, CUT, GOOD
+from tests.llm.samples import ASK, CUT, GOOD, names
 from tests.openai_wire import BASE_URL, body, completion, failure, response
 
 SECRET = "Lena and I are off to Lisbon."
-
-
-def names(answer) -> list[str]:
-    return [entity.name for entity in answer.entities]
 
 
 # --- requests

@@ -7,14 +7,10 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from kg_memory.errors import ModelRefusal
 from kg_memory.models.operations import Usage
-from tests.llm.samples import CUT, GOOD
+from tests.llm.samples import CUT, GOOD, names
 from tests.openai_wire import BASE_URL, body, completion, response
 
 DEPLOYED = "/openai/deployments/m/chat/completions"
-
-
-def names(answer) -> list[str]:
-    return [entity.name for entity in answer.entities]
 
 
 @pytest.fixture

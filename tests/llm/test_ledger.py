@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -42,16 +42,13 @@ def test_account_counts_spending_once_before_and_after_write() -> None:
 def test_account_counts_spending_of_all_threads() -> None:
     account = Account()
 
-    def spend() -> None:
+    def spend(_: int) -> None:
         for _ in range(500):
             account.spend(Usage(calls=1), "e")
             account.begin_write(NOON)
 
-    threads = [threading.Thread(target=spend) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(spend, range(8)))
     spending = account.spending(NOON, "e")
     assert {each.calls for each in (spending.day, spending.namespace, spending.episode)} == {4000}
 

@@ -38,6 +38,10 @@ def names(text: str) -> list[str]:
         f"<think>hm {{</think>{ONE}",
         f"hm, no opening tag</think>\n{ONE}",
         f"<THINKING>\nhm\n</THINKING>{ONE}",
+        f"{ONE}<think>is that right? {{</think>",
+        f"<think>a<think>b</think>{ONE}",
+        f"x {{</think>{ONE}<thinking>[</THINK>",
+        f"{ONE}<think>",
         f'{{"entities": [{{"name": "draft", "type": "x"}}]}}\nBetter:\n{ONE}',
         f'{{"answer": {ONE}}}',
         f"{ONE} I left the list of the others [] empty, see [1].",
@@ -73,16 +77,9 @@ def test_parse_finds_no_answer_in(text):
         parse(text, ExtractedEntities)
 
 
-def test_parse_accepts_empty_list():
-    assert parse('{"entities": []}', ExtractedEntities).answer.entities == []
-    assert parse('{"entities": null}', ExtractedEntities).answer.entities == []
-    assert parse("[]", ExtractedEntities).answer.entities == []
-
-
-def test_parse_accepts_missing_list():
-    result = parse('{"unsupported": ["yesterday"]}', Reflection).answer
-    assert result.missed == []
-    assert result.unsupported == ["yesterday"]
+def test_parse_accepts_empty_and_missing_lists():
+    assert names('{"entities": []}') == names('{"entities": null}') == names("[]") == []
+    assert parse('{"unsupported": ["May"]}', Reflection).answer == Reflection(missed=[], unsupported=["May"])
 
 
 def test_parse_drops_and_counts_items_over_limit():
@@ -121,8 +118,7 @@ def test_parse_replaces_control_characters_and_surrogates():
 
 @pytest.mark.parametrize("end", range(len(ONE) - 3))
 def test_salvage_never_returns_part_of_an_item(end):
-    result = salvage(ONE[:end], ExtractedEntities)
-    assert result is None
+    assert salvage(ONE[:end], ExtractedEntities) is None
 
 
 def test_salvage_returns_whole_items_of_cut_answer():
@@ -146,19 +142,6 @@ def test_parse_reads_many_thought_tags_in_linear_time(text):
     with pytest.raises(InvalidAnswer):
         parse(text, ExtractedEntities)
     assert time.process_time() - began < 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"{ONE}<think>is that right? {{</think>",
-        f"<think>a<think>b</think>{ONE}",
-        f"x {{</think>{ONE}<thinking>[</THINK>",
-        f"{ONE}<think>",
-    ],
-)
-def test_parse_ignores_thoughts_around_answer(text):
-    assert names(text) == ["Lisbon"]
 
 
 @given(st.text(max_size=300))

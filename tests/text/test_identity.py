@@ -46,9 +46,9 @@ def test_display_name_is_one_clean_line_within_512_bytes(name):
 
 
 @given(ANY_TEXT)
-def test_replace_unstorable_and_display_name_are_idempotent(text):
-    assert identity.replace_unstorable(identity.replace_unstorable(text)) == identity.replace_unstorable(text)
-    assert identity.display_name(identity.display_name(text)) == identity.display_name(text)
+def test_normalisation_is_idempotent(text):
+    for normalised in (identity.replace_unstorable, identity.display_name, identity.canonical_name):
+        assert normalised(normalised(text)) == normalised(text)
 
 
 ASCII = st.text(st.characters(max_codepoint=127), max_size=40)
@@ -64,11 +64,6 @@ ASCII = st.text(st.characters(max_codepoint=127), max_size=40)
 def test_canonical_name_of_ascii_equals_full_normalisation(name):
     long_way = identity.display_name(unicodedata.normalize("NFKC", identity.display_name(name)).casefold())
     assert identity.canonical_name(name) == long_way
-
-
-@given(ANY_TEXT)
-def test_canonical_name_is_idempotent(name):
-    assert identity.canonical_name(identity.canonical_name(name)) == identity.canonical_name(name)
 
 
 @given(st.text(st.characters(categories=("L", "N", "Zs")), max_size=60))
