@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.labels import Labels, decode_labels, encode_labels, merge_labels, read_labels
@@ -89,8 +88,8 @@ def test_fact_merges_the_labels_of_all_its_episodes(memory, namespace):
     assert merge_labels([Labels(a=1), Labels(a=True)]) == {"a": (1, True)}
 
 
-def test_labels_are_redacted_and_unchanged_by_a_second_add(server, model, embeddings, settings, namespace):
-    memory = GraphMemory(settings.with_(url=server.url, redact="secrets"), model=model, embeddings=embeddings)
+def test_labels_are_redacted_and_unchanged_by_a_second_add(opened, namespace):
+    memory = opened(redact="secrets")
     said = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     first = memory.add(**said, labels={"note": "password: hunter22!", "a": "x\x00y"})
     assert memory.add(**said, labels={"other": 1}).new is False

@@ -14,7 +14,6 @@ from langgraph.graph import START, StateGraph
 from langgraph.pregel import Pregel
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.variants.zep import ByDistance
 from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS
@@ -32,19 +31,15 @@ FIXED = {"as_of": "2024-06-01", "believed_at": "2200-01-01"}
 
 
 @pytest.fixture(scope="module")
-def story(server: Server):
+def story(scripted):
     """A memory of messages of three people in three threads."""
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        for place, (speaker, thread, content) in enumerate((
-            ("Ann", "t1", "I moved to Oslo with Bob"), ("Bob", "t1", "I live in Paris"), ("Ann", "t2", "Oslo is rainy"),
-            ("Carl", "t2", "I know Dora, and the rain in Oslo"), ("Carl", "t3", "fine, thanks"),
-        )):  # fmt: skip
-            memory.add(
-                content, speaker=speaker, thread=thread, at=f"2024-01-0{place + 1}T10:00:00Z", namespace=NAMESPACE
-            )
-        memory.communities.refresh(namespace=NAMESPACE)
-        yield memory
+    for place, (speaker, thread, content) in enumerate((
+        ("Ann", "t1", "I moved to Oslo with Bob"), ("Bob", "t1", "I live in Paris"), ("Ann", "t2", "Oslo is rainy"),
+        ("Carl", "t2", "I know Dora, and the rain in Oslo"), ("Carl", "t3", "fine, thanks"),
+    )):  # fmt: skip
+        scripted.add(content, speaker=speaker, thread=thread, at=f"2024-01-0{place + 1}T10:00:00Z", namespace=NAMESPACE)
+    scripted.communities.refresh(namespace=NAMESPACE)
+    return scripted
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])

@@ -9,7 +9,6 @@ from functools import partial
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.errors import AnswerError, DatabaseUnavailable, InputError, KGMemoryError, ModelUnavailable
 from kg_memory.llm.retry import RetryPolicy
@@ -41,8 +40,7 @@ def said(content, thread="t", number=0):
     return EpisodeInput(content=content, speaker="Ann", thread=thread, source_id=f"{thread}{number}{content}")
 
 
-def unavailable(_):
-    raise ModelUnavailable("the model is down: try again later")
+unavailable = raising(ModelUnavailable("the model is down: try again later"))
 
 
 def test_submit_saves_at_once_and_flush_reads(background, add, memory, model, namespace):
@@ -176,7 +174,7 @@ def test_background_reports_unreadable_episode_and_reads_others(add, background,
 
 
 def test_background_logs_failing_callback_and_goes_on(memory, model, namespace, caplog):
-    model.rules["extract_message"] = lambda _: (_ for _ in ()).throw(AnswerError("bad: try another"))
+    model.rules["extract_message"] = raising(AnswerError("bad: try another"))
     with BackgroundMemory(memory, after_seconds=0, on_failure=raising(ValueError("oops"))) as background:
         futures = [background.submit([said(f"Ann {n}", str(n))], namespace=namespace) for n in range(2)]
         assert all(each.result(10)[0].error for each in futures)
@@ -262,8 +260,7 @@ def test_background_close_logs_unread_and_refuses_submissions(memory, model, nam
     background.close(0)
 
 
-def test_submit_raises_after_memory_is_closed(server, model, embeddings, settings, namespace):
-    memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
+def test_submit_raises_after_memory_is_closed(memory, namespace):
     background = BackgroundMemory(memory)
     memory.close()
     with pytest.raises(KGMemoryError, match="closed"):
@@ -273,8 +270,7 @@ def test_submit_raises_after_memory_is_closed(server, model, embeddings, setting
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_memory_close_reads_queued_episodes_first(server, model, embeddings, settings, namespace, asynchronous):
-    memory = GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings)
+async def test_memory_close_reads_queued_episodes_first(memory, namespace, asynchronous):
     reading = BackgroundMemory(memory, after_seconds=60).submit([said("Ann lives in Oslo.")], namespace=namespace)
     await memory.aclose() if asynchronous else memory.close()
     assert [each.facts for each in reading.result(0)] == [("Ann lives in Oslo",)]

@@ -240,17 +240,14 @@ def test_middleware_on_error_continues_or_raises_in_outage(call, agent, model, e
     assert state["messages"][-1].content == ANSWER
 
 
-def test_middleware_skips_too_long_message_and_agent_answers(
-    server, model, embeddings, settings, agent, namespace, caplog
-):
-    small = settings.with_(url=server.url, max_content=20)
-    with GraphMemory(small, model=model, embeddings=embeddings) as memory:
-        given = {"messages": [HumanMessage("Ann lives in Oslo. " * 9), HumanMessage("Ann knows Bob.")]}
-        agent(on=memory, remember="inline").invoke(given, **at(namespace))
-        assert contents(memory, namespace) == ["Ann knows Bob.", ANSWER]
-        assert "the limit is 20" in caplog.text
-        with pytest.raises(InputError, match="the limit is 20"):
-            agent(on=memory, on_error="raise").invoke(given, **at(namespace))
+def test_middleware_skips_too_long_message_and_agent_answers(opened, agent, namespace, caplog):
+    memory = opened(max_content=20)
+    given = {"messages": [HumanMessage("Ann lives in Oslo. " * 9), HumanMessage("Ann knows Bob.")]}
+    agent(on=memory, remember="inline").invoke(given, **at(namespace))
+    assert contents(memory, namespace) == ["Ann knows Bob.", ANSWER]
+    assert "the limit is 20" in caplog.text
+    with pytest.raises(InputError, match="the limit is 20"):
+        agent(on=memory, on_error="raise").invoke(given, **at(namespace))
 
 
 def test_middleware_stores_messages_during_model_outage(agent, memory, model, namespace, caplog):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 from uuid import UUID
@@ -17,12 +16,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import ValidationError
 
 from kg_memory.adapters.retriever import KGRetriever
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.retrieval.recipe import WORDS
-from kg_memory.settings import Settings
-from tests.scripted import HashEmbeddings, Scripted
 
 SHARED = "tests/adapters/test_retriever.py"
 
@@ -32,16 +28,14 @@ class User(TypedDict):
 
 
 @pytest.fixture(scope="module")
-def ann(server: Server) -> Iterator[GraphMemory]:
+def ann(scripted: GraphMemory) -> GraphMemory:
     """A memory with facts of Ann and of Bob, in two namespaces."""
-    settings = Settings(merge_threshold=0.98, ask_threshold=0.6, url=server.url)
-    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        told = {"speaker": "Ann", "thread": "t1", "namespace": f"{SHARED} ann"}
-        memory.add("Ann lives in Bergen", at="2022-01-01T10:00:00Z", source_id="m1", **told)
-        memory.add("Ann lives in Oslo", at="2023-05-02T10:00:00Z", source_id="m2", **told)
-        memory.add("Ann knows Will", at="2023-05-03T10:00:00Z", source_id="m3", **told)
-        memory.add("Bob lives in Rome", speaker="Bob", namespace=f"{SHARED} bob")
-        yield memory
+    told = {"speaker": "Ann", "thread": "t1", "namespace": f"{SHARED} ann"}
+    scripted.add("Ann lives in Bergen", at="2022-01-01T10:00:00Z", source_id="m1", **told)
+    scripted.add("Ann lives in Oslo", at="2023-05-02T10:00:00Z", source_id="m2", **told)
+    scripted.add("Ann knows Will", at="2023-05-03T10:00:00Z", source_id="m3", **told)
+    scripted.add("Bob lives in Rome", speaker="Bob", namespace=f"{SHARED} bob")
+    return scripted
 
 
 @pytest.fixture

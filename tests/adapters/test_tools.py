@@ -15,11 +15,10 @@ from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
 from langgraph.checkpoint.memory import InMemorySaver
 
-from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import memory_tools
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable
 from tests.adapters.tool_calls import Caller, Context, ScriptedChat, calling
-from tests.scripted import HashEmbeddings, Scripted, raising
+from tests.scripted import Scripted, raising
 
 ARGUMENTS = {
     "search_memory": {"query", "as_of", "limit"},
@@ -56,12 +55,10 @@ def test_tool_definitions_use_few_tokens(memory):
 
 
 @pytest.fixture(scope="module")
-def told(server):
+def told(scripted):
     """A memory with one message of a user."""
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        memory.add("I moved to Oslo", speaker="user", namespace=__name__)
-        yield memory
+    scripted.add("I moved to Oslo", speaker="user", namespace=__name__)
+    return scripted
 
 
 class One:

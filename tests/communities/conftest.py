@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from kg_memory import GraphMemory
 
 APART = 400
 """A size limit in bytes of a prompt that fits one circle of friends, but not two."""
@@ -32,8 +30,6 @@ def circles(tell: Callable[..., None]) -> None:
 
 
 @pytest.fixture
-def apart(server: Any, model: Any, embeddings: Any, settings: Any) -> Iterator[GraphMemory]:
+def apart(opened: Callable[..., Any]) -> Any:
     """A memory whose prompts describe one circle each."""
-    settings = settings.with_(url=server.url, max_community_bytes=APART)
-    with GraphMemory(settings, model=model, embeddings=embeddings) as opened:
-        yield opened
+    return opened(max_community_bytes=APART)

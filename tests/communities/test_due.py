@@ -7,19 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.communities.records import claim_refresh
 from kg_memory.errors import ModelUnavailable
+from tests.scripted import raising
 
 SAID = [{"content": f"P{each} knows P{each + 1}", "at": "2024-01-01"} for each in range(7)]
 
 
 @pytest.fixture
-def often(server, model, embeddings, settings):
-    with GraphMemory(
-        settings.with_(url=server.url, community_refresh_interval=3), model=model, embeddings=embeddings
-    ) as opened:
-        yield opened
+def often(opened):
+    return opened(community_refresh_interval=3)
 
 
 def test_automatic_refresh_is_off_by_default(memory, model, namespace):
@@ -49,10 +46,7 @@ def test_async_add_refreshes_communities_after_an_interval(often, model, namespa
 
 
 def test_failed_automatic_refresh_is_only_logged(often, model, namespace, caplog):
-    def failing(fields):
-        raise ModelUnavailable("the server is down: try again later")
-
-    model.rules["community"] = failing
+    model.rules["community"] = raising(ModelUnavailable("the server is down: try again later"))
     assert all(each.status == "done" for each in often.add_many(SAID, namespace=namespace))
     assert "communities not refreshed" in caplog.text
     assert often.communities.list(namespace=namespace) == []

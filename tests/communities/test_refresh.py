@@ -15,6 +15,7 @@ from kg_memory.errors import AnswerError, DatabaseUnavailable, ModelUnavailable
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.operations import CommunityRefresh, Usage
 from tests.communities.told import describing, names
+from tests.scripted import raising
 
 MEMBERSHIPS = "MATCH (c:Community)-[:HAS_MEMBER]->(e:Entity) RETURN c.id AS id, e.name AS name"
 
@@ -266,12 +267,8 @@ def test_refused_community_gets_summary_of_facts_until_retried(memory, model, na
 def test_refresh_graph_resumes_at_failed_step(memory, model, namespace, circles):
     graph = build(memory.driver, memory.settings).compile(checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "one"}}
-    rule = model.rules["community"]
-
-    def failing(fields):
-        raise ModelUnavailable("the server is down: try again later")
-
-    model.rules["community"] = failing
+    down = raising(ModelUnavailable("the server is down: try again later"))
+    rule, model.rules["community"] = model.rules["community"], down
     with pytest.raises(ModelUnavailable):
         graph.invoke({"namespace": namespace}, config)
     assert graph.get_state(config).next == ("summarise",)

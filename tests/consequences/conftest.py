@@ -1,6 +1,5 @@
 """A memory of declared facts; its model must not be called."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +47,5 @@ class World:
 
 
 @pytest.fixture
-def world(server, embeddings, settings, namespace) -> Iterator[World]:
-    with GraphMemory(settings.with_(url=server.url), model=Unasked(), embeddings=embeddings) as opened:
-        yield World(opened, namespace)
+def world(opened, namespace) -> World:
+    return World(opened(Unasked()), namespace)

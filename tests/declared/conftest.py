@@ -2,8 +2,6 @@
 
 import pytest
 
-from kg_memory.memory.memory import GraphMemory
-
 
 class Unasked:
     """A model that fails the test if it is called."""
@@ -19,6 +17,5 @@ class Unasked:
 
 
 @pytest.fixture
-def declaring(server, embeddings, settings):
-    with GraphMemory(settings.with_(url=server.url), model=Unasked(), embeddings=embeddings) as opened:
-        yield opened
+def declaring(opened):
+    return opened(Unasked())

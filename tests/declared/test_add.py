@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 
 import pytest
@@ -232,11 +232,8 @@ def test_concurrent_aadd_calls_store_all_facts(declaring, namespace):
         )
 
     places = [(f"Town {year}", str(year)) for year in range(2000, 2012)]
-    threads = [threading.Thread(target=lambda own=own: asyncio.run(state(own))) for own in (places[::2], places[1::2])]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda own: asyncio.run(state(own)), (places[::2], places[1::2])))
     facts = sorted(declaring.facts.about("Ann", namespace=namespace), key=lambda fact: fact.valid_at)
     assert [fact.valid_at.year for fact in facts] == list(range(2000, 2012))
     assert [fact.invalid_at and fact.invalid_at.year for fact in facts] == [*range(2001, 2012), None]
@@ -303,15 +300,14 @@ def test_former_state_ends_by_the_time_of_its_statement(declaring, namespace):
 
 
 @pytest.mark.parametrize("name", ["job_title", "居住地", "Favourite Drink"])
-def test_history_accepts_the_declared_name_of_a_fact_type(server, embeddings, settings, namespace, name):
-    own = settings.with_(url=server.url, fact_types=(FactType(name, "of a person", single_valued=True),))
-    with GraphMemory(own, model=Unasked(), embeddings=embeddings) as memory:
-        memory.facts.add("Ann", name, "one", valid_at="2020", namespace=namespace)
-        memory.facts.add("Ann", name, "two", valid_at="2022", namespace=namespace)
-        periods = memory.facts.history("Ann", name, namespace=namespace)
-        assert [fact.objects for fact in periods] == [("two",), ("one",)]
-        info = memory.predicates.update(name, single_valued=False, namespace=namespace)
-        assert info.canonical == periods[0].predicate
+def test_history_accepts_the_declared_name_of_a_fact_type(opened, namespace, name):
+    memory = opened(Unasked(), fact_types=(FactType(name, "of a person", single_valued=True),))
+    memory.facts.add("Ann", name, "one", valid_at="2020", namespace=namespace)
+    memory.facts.add("Ann", name, "two", valid_at="2022", namespace=namespace)
+    periods = memory.facts.history("Ann", name, namespace=namespace)
+    assert [fact.objects for fact in periods] == [("two",), ("one",)]
+    info = memory.predicates.update(name, single_valued=False, namespace=namespace)
+    assert info.canonical == periods[0].predicate
 
 
 def test_search_finds_a_fact_by_words_of_its_predicate(declaring, namespace, tmp_path):

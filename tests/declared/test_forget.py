@@ -1,7 +1,5 @@
 """Forgetting and redaction of declared facts."""
 
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.settings import Settings
 from tests.declared.conftest import Unasked
 
 
@@ -42,13 +40,11 @@ def test_forget_span_leaves_the_rest_of_a_fact(declaring, namespace):
     assert sentences(declaring, "Ann", namespace) == ["Ann likes jazz and [forgotten]"]
 
 
-def test_redact_hook_runs_before_storage_and_embedding(server, embeddings, namespace):
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    hook = {"redact": lambda text: text.replace("Ann", "[X]")}
-    with GraphMemory(settings, model=Unasked(), embeddings=embeddings, **hook) as memory:
-        memory.facts.add("Ann", "KNOWS", "Bo", namespace=namespace)
-        memory.facts.add_many([("Ann", "LIKES", "Bo")], namespace=namespace)
-        assert sentences(memory, "Bo", namespace) == ["[X] knows Bo", "[X] likes Bo"]
+def test_redact_hook_runs_before_storage_and_embedding(opened, embeddings, namespace):
+    memory = opened(Unasked(), redact=lambda text: text.replace("Ann", "[X]"))
+    memory.facts.add("Ann", "KNOWS", "Bo", namespace=namespace)
+    memory.facts.add_many([("Ann", "LIKES", "Bo")], namespace=namespace)
+    assert sentences(memory, "Bo", namespace) == ["[X] knows Bo", "[X] likes Bo"]
     assert not any("Ann" in text for text in embeddings.embedded)
 
 

@@ -195,7 +195,7 @@ def test_killed_embedded_server_restarts_at_next_query(query, tmp_path):
     assert query(database, *ONE, write=True) == [{"n": 1}]
     assert database.generation > stored
     database.close()
-    wait_until_stopped(tmp_path / "db")
+    until(lambda: not embedded.is_running(tmp_path / "db"))
 
 
 def test_closed_database_raises_and_releases_server(query, tmp_path):
@@ -203,7 +203,7 @@ def test_closed_database_raises_and_releases_server(query, tmp_path):
     query(database, *ONE, write=True)
     database.close()
     database.close()
-    wait_until_stopped(tmp_path / "db")
+    until(lambda: not embedded.is_running(tmp_path / "db"))
     with pytest.raises(DatabaseClosed, match="was closed"):
         query(database, *ONE, write=False)
     assert not embedded.is_running(tmp_path / "db")
@@ -320,10 +320,6 @@ async def test_database_in_forked_child_opens_own_connections(server, namespace)
         assert await database.aquery(key, "RETURN 1 AS one", {}, write=True) == [{"one": 1}]
     assert database.generation == 1
     await database.aclose()
-
-
-def wait_until_stopped(folder: Path) -> None:
-    until(lambda: not embedded.is_running(folder))
 
 
 async def test_long_parameters_are_encoded_off_the_event_loop(database: Database, namespace: str) -> None:

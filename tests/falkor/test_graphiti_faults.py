@@ -13,7 +13,6 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE
-from tests.bound import Verbs
 from tests.falkor.test_replica import running
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -27,11 +26,6 @@ NAMES = [
     "The Who", "Will", "It", "This Is It",
 ]  # fmt: skip
 EMPTY_QUERIES = ["_", "__", "the", "will the it", "to be or not to be", "()", "`", "-", "_ | _", "%", '"', "\\_"]
-
-
-@pytest.fixture(params=[False, True], ids=["sync", "async"])
-def verbs(request, memory, namespace):
-    return Verbs(memory, namespace, asynchronous=request.param)
 
 
 def places(facts):
@@ -54,14 +48,14 @@ def test_reads_use_the_named_namespace_after_any_write(verbs, namespace):
     verbs.privacy.forget(source=namespace, namespace=DEFAULT_NAMESPACE)
 
 
-def test_reopened_memory_reads_the_only_named_namespace(server, settings, namespace):
+def test_reopened_memory_reads_the_only_named_namespace(opened, namespace):
     """#1325, #1161, #1659: a fresh process that names a single group reads the default graph, and finds nothing."""
-    with GraphMemory(settings.with_(url=server.url), model=Scripted(), embeddings=HashEmbeddings()) as writer:
+    with opened() as writer:
         writer.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
-    with GraphMemory(settings.with_(url=server.url), model=Scripted(), embeddings=HashEmbeddings()) as reader:
-        assert places(reader.search("Where does Ann live?", namespace=namespace).facts) == {"Oslo"}
-        assert len(reader.episodes.list(namespace=namespace)) == 1
-        assert reader.communities.refresh(namespace=namespace)
+    reader = opened()
+    assert places(reader.search("Where does Ann live?", namespace=namespace).facts) == {"Oslo"}
+    assert len(reader.episodes.list(namespace=namespace)) == 1
+    assert reader.communities.refresh(namespace=namespace)
 
 
 @pytest.mark.parametrize("way", ["threads", "asyncio"])

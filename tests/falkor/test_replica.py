@@ -58,7 +58,14 @@ def running(folder: Path, *options: str) -> Iterator[Node]:
     result = binaries.download_missing()
     command = [str(result.redis_server), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", ""]
     module = ["--loadmodule", str(result.module), "THREAD_COUNT", "2", "NODE_CREATION_BUFFER", "128"]
-    process = subprocess.Popen([*command, *options, *module], stdout=subprocess.DEVNULL)
+    with started([*command, *options, *module], port) as node:
+        yield node
+
+
+@contextmanager
+def started(command: list[str], port: int) -> Iterator[Node]:
+    """Run a server by *command*, and kill it in the end."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     node = Node(port)
     try:
         until(lambda: answers(node))

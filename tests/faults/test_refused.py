@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import fetch, write
-from tests.falkor.test_replica import Node, answers, follow, running, until
+from tests.falkor.test_replica import Node, follow, running, started, until
 from tests.faults.proxy import Plan, Proxy
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -120,21 +119,12 @@ CREATE (:Fact {id: toString(i), embedding: vecf32([x IN range(1, 64) | toFloat((
 """
 
 
-@contextmanager
-def running_persistent(folder: Path, port: int) -> Iterator[Node]:
+def running_persistent(folder: Path, port: int) -> AbstractContextManager[Node]:
     """Run a server that keeps what it is told, is killed in the end, and answers before its indices are made."""
     found = binaries.download_missing()
     where = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "yes"]
     module = ["--loadmodule", str(found.module), "THREAD_COUNT", "2", "DELAY_INDEXING", "yes"]
-    process = subprocess.Popen([str(found.redis_server), *where, *module], stdout=subprocess.DEVNULL)
-    node = Node(port)
-    try:
-        until(lambda: answers(node))
-        yield node
-    finally:
-        node.redis.close()
-        process.kill()
-        process.wait()
+    return started([str(found.redis_server), *where, *module], port)
 
 
 def test_restarted_server_is_used_after_indices_are_built(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from kg_memory.errors import InputError
-from kg_memory.memory.memory import GraphMemory
 from tests.scripted import Scripted
 
 NAMES = [
@@ -17,7 +16,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("plan", ["economy", "standard", "thorough"])
-def test_any_name_is_stored_and_searched(server, settings, embeddings, database, namespace, plan):
+def test_any_name_is_stored_and_searched(opened, database, namespace, plan):
     def read(fields):
         entities = [{"name": name[:512], "type": name[:64]} for name in NAMES if name != "\ud800"]
         pairs = zip(entities, [*entities[1:], entities[0]], strict=True)
@@ -38,15 +37,15 @@ def test_any_name_is_stored_and_searched(server, settings, embeddings, database,
 
     started = database.query("names", "RETURN 1 AS one", {}, write=True)
     model = Scripted(read=read, extract_message=lambda fields: {"entities": read(fields)["entities"]})
-    with GraphMemory(settings.with_(url=server.url, plan=plan), model=model, embeddings=embeddings) as memory:
-        for number in (1, 2):  # new names, then existing ones
-            [added] = memory.add_many([{"content": f"Names {number}.", "speaker": NAMES[number]}], namespace=namespace)
-            assert added.status == "done"
-        assert memory.stats(namespace=namespace).entities > len(NAMES) // 2
-        for name in NAMES:
-            try:
-                memory.search(name, namespace=namespace, center=name)
-            except InputError as error:  # a blank name may be refused; an emoji alone names no entity
-                why = "must be the name of an entity" if name == "🎉" else "must be a non-empty string"
-                assert why in str(error)  # noqa: PT017
+    memory = opened(model, plan=plan)
+    for number in (1, 2):  # new names, then existing ones
+        [added] = memory.add_many([{"content": f"Names {number}.", "speaker": NAMES[number]}], namespace=namespace)
+        assert added.status == "done"
+    assert memory.stats(namespace=namespace).entities > len(NAMES) // 2
+    for name in NAMES:
+        try:
+            memory.search(name, namespace=namespace, center=name)
+        except InputError as error:  # a blank name may be refused; an emoji alone names no entity
+            why = "must be the name of an entity" if name == "🎉" else "must be a non-empty string"
+            assert why in str(error)  # noqa: PT017
     assert database.query("names", "RETURN 1 AS one", {}, write=False) == started

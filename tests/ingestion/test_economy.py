@@ -11,7 +11,7 @@ from kg_memory.errors import ModelRefusal
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 from tests.ingestion.conftest import Open
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import Scripted, raising
 
 DAYS = [
     ("Ann", "I live in Oslo."),
@@ -85,10 +85,9 @@ def test_each_thread_has_its_own_window(economy, model, namespace):
     assert sorted(statuses(economy, namespace)) == ["done"] * 4 + ["waiting"] * 3
 
 
-def test_message_is_read_at_once_if_window_seconds_is_zero(server, model, embeddings, settings, namespace):
-    chosen = settings.with_(url=server.url, plan="economy", window_seconds=0.0)
-    with GraphMemory(chosen, model=model, embeddings=embeddings) as memory:
-        assert memory.add("I live in Oslo.", speaker="Ann", namespace=namespace).status == EpisodeStatus.DONE
+def test_message_is_read_at_once_if_window_seconds_is_zero(opened, namespace):
+    memory = opened(plan="economy", window_seconds=0.0)
+    assert memory.add("I live in Oslo.", speaker="Ann", namespace=namespace).status == EpisodeStatus.DONE
 
 
 def test_text_is_read_at_once_after_waiting_messages(economy, model, namespace):
@@ -124,10 +123,7 @@ async def test_async_adds_fill_and_read_a_window(economy, model, namespace):
 
 
 def test_refused_window_is_read_message_by_message(economy, model, namespace):
-    def refused(_: Any) -> Any:
-        raise ModelRefusal("no: say it otherwise")
-
-    model.rules["read_window"] = refused
+    model.rules["read_window"] = raising(ModelRefusal("no: say it otherwise"))
     for number, each in enumerate(DAYS):
         economy.add(**message(number, *each), namespace=namespace)
     assert questions(model) == ["read_window"] + ["read"] * 4
@@ -159,7 +155,7 @@ def test_greetings_are_left_out_of_the_window_prompt(economy, model, namespace):
     assert statuses(economy, namespace) == ["done", "skipped", "done", "done"]
 
 
-def test_concurrent_adds_to_a_window_create_no_duplicates(server, model, settings, namespace):
+def test_concurrent_adds_to_a_window_create_no_duplicates(opened, namespace):
     async def all_at_once(memory: GraphMemory) -> None:
         await asyncio.gather(
             *(
@@ -169,9 +165,8 @@ def test_concurrent_adds_to_a_window_create_no_duplicates(server, model, setting
         )
         await memory.episodes.aresume(namespace=namespace)
 
-    chosen = settings.with_(url=server.url, plan="economy", window=4)
-    with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as memory:
-        asyncio.run(all_at_once(memory))
-        assert sorted(each.name for each in memory.entities.list(namespace=namespace)) == ["Ann", "Oslo"]
-        assert len(memory.facts.about("Ann", namespace=namespace)) == 1
-        assert statuses(memory, namespace) == ["done"] * 8
+    memory = opened(plan="economy", window=4)
+    asyncio.run(all_at_once(memory))
+    assert sorted(each.name for each in memory.entities.list(namespace=namespace)) == ["Ann", "Oslo"]
+    assert len(memory.facts.about("Ann", namespace=namespace)) == 1
+    assert statuses(memory, namespace) == ["done"] * 8

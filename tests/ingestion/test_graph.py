@@ -14,6 +14,7 @@ from kg_memory.memory.entities import read_entities
 from kg_memory.memory.episodes import read_episodes, read_stats
 from kg_memory.memory.listing import facts_about
 from kg_memory.settings import Settings
+from tests.scripted import raising
 
 
 def test_ingestion_graph_has_one_node_per_step(driver, settings):
@@ -154,8 +155,7 @@ def test_postings_of_facts_and_entities_add_up_to_their_lengths(add, rows):
         assert all(each["n"] == each["total"] for each in sums)
 
 
-def unavailable(_: Any) -> Any:
-    raise ModelUnavailable("the model is down: try again later")
+unavailable = raising(ModelUnavailable("the model is down: try again later"))
 
 
 def test_retry_reads_the_episode_as_first_stored(add, look, model):

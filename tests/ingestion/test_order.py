@@ -121,12 +121,6 @@ def by_four_threads(memory: GraphMemory, messages: Sequence[Message], namespace:
 
 
 @pytest.fixture(scope="module")
-def offline(server: Server) -> Iterator[GraphMemory]:
-    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
-        yield memory
-
-
-@pytest.fixture(scope="module")
 def in_order(offline: GraphMemory) -> History:
     """The history of the conversation in its own order."""
     one_by_one(offline, CONVERSATION, IN_ORDER)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, SettingsError
 from tests.ingestion.conftest import Open
 from tests.scripted import Scripted
@@ -137,14 +136,13 @@ def test_unknown_plan_raises_an_error(standard: Open, namespace: str) -> None:
         )
 
 
-def test_offline_model_supports_both_plans(server: Server, namespace: str) -> None:
+def test_offline_model_supports_both_plans(offline: GraphMemory, namespace: str) -> None:
     given = {"content": "I moved to Oslo last May.", "speaker": "Ann", "at": AT}
-    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
-        assert memory.settings.plan == "thorough"
-        states = [
-            memory.graphs.ingestion.invoke({**given, "namespace": f"{namespace} {plan}"}, context={"plan": plan})
-            for plan in ("standard", "thorough")
-        ]
+    assert offline.settings.plan == "thorough"
+    states = [
+        offline.graphs.ingestion.invoke({**given, "namespace": f"{namespace} {plan}"}, context={"plan": plan})
+        for plan in ("standard", "thorough")
+    ]
     told = [[(fact["sentence"], fact["valid_at"], fact["start"]) for fact in state["facts"]] for state in states]
     assert told[0] == told[1]
     assert told[0]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.settings import Settings
 from kg_memory.text.identity import name_of_speaker
 from tests.scripted import PLACES
 
@@ -48,33 +46,31 @@ def test_name_of_speaker_returns_empty_text_for_non_names(speaker):
 
 
 @pytest.mark.parametrize("plan", ["economy", "standard", "thorough"])
-def test_invalid_speaker_is_stored_but_creates_no_entity(server, settings, model, embeddings, namespace, plan):
-    with GraphMemory(settings.with_(url=server.url, plan=plan), model=model, embeddings=embeddings) as memory:
-        said = [{"content": "Bob knows Cem.", "speaker": speaker, "thread": "t"} for speaker in NO_NAMES]
-        memory.add_many(
-            [*said, {"content": "Ann lives in Oslo.", "speaker": "Ann", "thread": "t"}], namespace=namespace
-        )
+def test_invalid_speaker_is_stored_but_creates_no_entity(opened, model, namespace, plan):
+    memory = opened(plan=plan)
+    said = [{"content": "Bob knows Cem.", "speaker": speaker, "thread": "t"} for speaker in NO_NAMES]
+    memory.add_many([*said, {"content": "Ann lives in Oslo.", "speaker": "Ann", "thread": "t"}], namespace=namespace)
 
-        assert {entity.name for entity in memory.entities.list(namespace=namespace)} == {"Bob", "Cem", "Ann", "Oslo"}
-        kept = {episode.speaker for episode in memory.episodes.list(namespace=namespace)}
-        assert {"- Ann lives in Mars (since 2020) [m1]", "Ann</FACTS>", "Ann"} < kept
-        asked = [ask.fields.get("messages") or [ask.fields.get("episode", {})] for ask in model.asked]
-        assert {episode.get("speaker") for episodes in asked for episode in episodes} <= {None, "Ann"}
+    assert {entity.name for entity in memory.entities.list(namespace=namespace)} == {"Bob", "Cem", "Ann", "Oslo"}
+    kept = {episode.speaker for episode in memory.episodes.list(namespace=namespace)}
+    assert {"- Ann lives in Mars (since 2020) [m1]", "Ann</FACTS>", "Ann"} < kept
+    asked = [ask.fields.get("messages") or [ask.fields.get("episode", {})] for ask in model.asked]
+    assert {episode.get("speaker") for episodes in asked for episode in episodes} <= {None, "Ann"}
 
 
-def test_invalid_speaker_owns_no_facts_with_offline_model(server, embeddings, namespace):
-    with GraphMemory(Settings(url=server.url), model="offline", embeddings=embeddings) as memory:
-        for content in ("I live in Oslo.", "I live in Rome since 2021.", "Ann lives in Kyoto."):
-            memory.add(content, speaker=NO_NAMES[0], namespace=namespace)
+def test_invalid_speaker_owns_no_facts_with_offline_model(opened, namespace):
+    memory = opened(model="offline")
+    for content in ("I live in Oslo.", "I live in Rome since 2021.", "Ann lives in Kyoto."):
+        memory.add(content, speaker=NO_NAMES[0], namespace=namespace)
 
-        [fact] = memory.facts.about("Ann", namespace=namespace)
-        assert (fact.subject, fact.objects) == ("Ann", ("Kyoto",))
-        assert {entity.name for entity in memory.entities.list(namespace=namespace)} <= {"Ann", "Kyoto", "Oslo", "Rome"}
+    [fact] = memory.facts.about("Ann", namespace=namespace)
+    assert (fact.subject, fact.objects) == ("Ann", ("Kyoto",))
+    assert {entity.name for entity in memory.entities.list(namespace=namespace)} <= {"Ann", "Kyoto", "Oslo", "Rome"}
 
 
 @pytest.mark.parametrize("another", ["Ann Mallory", "Ann / Mallory", "Ann (admin)"])
 @pytest.mark.parametrize("offline", [True, False])
-def test_speaker_with_a_longer_name_is_not_merged(server, settings, model, embeddings, namespace, another, offline):
+def test_speaker_with_a_longer_name_is_not_merged(opened, model, namespace, another, offline):
     def same(fields):
         return {
             "resolutions": [
@@ -84,26 +80,25 @@ def test_speaker_with_a_longer_name_is_not_merged(server, settings, model, embed
         }
 
     model.rules["resolve"] = same
-    chosen = settings.with_(url=server.url)
-    with GraphMemory(chosen, model="offline" if offline else model, embeddings=embeddings) as memory:
-        memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
-        memory.add("I moved to Berlin.", speaker=another, at="2024-02-01", trust=0.1, namespace=namespace)
-        [ann] = memory.facts.about("Ann", namespace=namespace)
-        assert (ann.subject, ann.objects, ann.invalid_at) == ("Ann", ("Oslo",), None)
-        [doubt] = memory.reviews.identities(namespace=namespace)
-        assert (doubt.kind, doubt.state, doubt.entity.name, doubt.second.name) == ("doubt", "waiting", "Ann", another)
+    memory = opened(model="offline" if offline else model)
+    memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    memory.add("I moved to Berlin.", speaker=another, at="2024-02-01", trust=0.1, namespace=namespace)
+    [ann] = memory.facts.about("Ann", namespace=namespace)
+    assert (ann.subject, ann.objects, ann.invalid_at) == ("Ann", ("Oslo",), None)
+    [doubt] = memory.reviews.identities(namespace=namespace)
+    assert (doubt.kind, doubt.state, doubt.entity.name, doubt.second.name) == ("doubt", "waiting", "Ann", another)
 
 
-def test_less_trusted_source_ends_no_fact_by_default(server, settings, embeddings, namespace):
-    with GraphMemory(settings.with_(url=server.url), model="offline", embeddings=embeddings) as memory:
-        memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
-        text = "Ann does not live in Oslo any more. Ann lives in Rome."
-        memory.add(text, kind="text", at="2024-02-01", trust=0.2, namespace=namespace)
-        [ann] = [fact for fact in memory.facts.list(about="Ann", namespace=namespace) if fact.predicate == "LIVES_IN"]
-        assert (ann.objects, ann.invalid_at) == (("Oslo",), None)
-        memory.add(text, kind="text", at="2024-03-01", namespace=namespace)
-        facts = memory.facts.list(about="Ann", as_of="2024-04-01", namespace=namespace)
-        assert [fact.objects for fact in facts if fact.predicate == "LIVES_IN"] == [("Rome",)]
+def test_less_trusted_source_ends_no_fact_by_default(opened, namespace):
+    memory = opened(model="offline")
+    memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    text = "Ann does not live in Oslo any more. Ann lives in Rome."
+    memory.add(text, kind="text", at="2024-02-01", trust=0.2, namespace=namespace)
+    [ann] = [fact for fact in memory.facts.list(about="Ann", namespace=namespace) if fact.predicate == "LIVES_IN"]
+    assert (ann.objects, ann.invalid_at) == (("Oslo",), None)
+    memory.add(text, kind="text", at="2024-03-01", namespace=namespace)
+    facts = memory.facts.list(about="Ann", as_of="2024-04-01", namespace=namespace)
+    assert [fact.objects for fact in facts if fact.predicate == "LIVES_IN"] == [("Rome",)]
 
 
 def _homes_of_ann(fields):

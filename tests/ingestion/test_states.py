@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable
 from kg_memory.models.graph import Episode, EpisodeStatus
 from kg_memory.models.operations import Usage
-from tests.scripted import HashEmbeddings, Scripted, raising
+from tests.scripted import Scripted, raising
 
 AT = "2024-05-01T10:00:00Z"
 
 
 @pytest.fixture
-def memory(server: Any, model: Scripted) -> GraphMemory:
-    settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as opened:
-        yield opened
+def settings() -> Settings:
+    return Settings(plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
 
 
 def only(memory: GraphMemory, namespace: str) -> Episode:
@@ -115,15 +111,13 @@ def test_skipped_episode_has_reason_and_retry_reads_it(memory, model, namespace)
 
 
 @pytest.mark.parametrize("name", [None, "another"])
-def test_stored_answers_are_reused_only_with_the_same_model(server, model, namespace, name):
-    settings = Settings(url=server.url, plan="thorough", merge_threshold=0.98, ask_threshold=0.6)
+def test_stored_answers_are_reused_only_with_the_same_model(memory, opened, model, namespace, name):
     again = Scripted()
     again.rules, again.name = dict(model.rules), name or model.name
     model.rules["facts"] = raising(ModelUnavailable("down: wait"))
-    with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as first, pytest.raises(ModelUnavailable):
-        first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
-    with GraphMemory(settings, model=again, embeddings=HashEmbeddings()) as second:
-        [added] = second.episodes.resume(namespace=namespace)
+    with pytest.raises(ModelUnavailable):
+        memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
+    [added] = opened(again).episodes.resume(namespace=namespace)
     assert (added.status, added.facts) == ("done", ("Ann lives in Oslo",))
     asked = {each.prompt.name for each in again.asked}
     assert asked == {"facts"} if name is None else "extract_message" in asked

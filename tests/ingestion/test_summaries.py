@@ -12,6 +12,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.memory.entities import read_entities
 from kg_memory.runtime.flow import Flow
+from tests.scripted import raising
 
 
 @pytest.fixture
@@ -20,10 +21,7 @@ def summaries(look: Callable[[Flow[Any]], Any]) -> Callable[[], dict[str, str]]:
 
 
 def test_summary_falls_back_to_latest_facts_in_an_outage(add, summaries, model):
-    def unavailable(_: Any) -> Any:
-        raise ModelUnavailable("down")
-
-    model.rules["summarise"] = unavailable
+    model.rules["summarise"] = raising(ModelUnavailable("down"))
     assert add(" ".join(f"Friendly{number}Person" for number in range(40)))["done"]
     assert len(model.asks("summarise")) == 1
     assert summaries()["Ann"].count("Ann knows Friendly") > 5

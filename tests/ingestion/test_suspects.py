@@ -66,15 +66,12 @@ def test_retry_by_id_reads_a_withheld_episode(memory, attacked, namespace) -> No
 
 
 @pytest.mark.parametrize(("trusted", "source", "is_read"), [(("wiki",), "wiki", True), (("wiki",), "web", False), (("wiki",), None, False), (("*",), None, True)])  # fmt: skip
-def test_injection_is_read_only_from_a_trusted_source(
-    server, model, embeddings, settings, namespace, trusted, source, is_read
-):
-    chosen = settings.with_(url=server.url, trusted_sources=trusted)
-    with GraphMemory(chosen, model=model, embeddings=embeddings) as memory:
-        added = memory.add(ATTACK, source=source, at="2024-05-01", namespace=namespace)
-        assert bool(added.facts) == is_read
-        [kept] = memory.episodes.list(namespace=namespace)
-        assert kept.flags == ("override", "secrecy")
+def test_injection_is_read_only_from_a_trusted_source(opened, namespace, trusted, source, is_read):
+    memory = opened(trusted_sources=trusted)
+    added = memory.add(ATTACK, source=source, at="2024-05-01", namespace=namespace)
+    assert bool(added.facts) == is_read
+    [kept] = memory.episodes.list(namespace=namespace)
+    assert kept.flags == ("override", "secrecy")
 
 
 def test_trusted_sources_are_read_from_the_environment() -> None:

@@ -12,7 +12,7 @@ from kg_memory.errors import ModelUnavailable
 from kg_memory.ingestion.graph import STEPS
 from kg_memory.models.operations import StepUsage
 from tests.chat_server import chat_server
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings, Scripted, raising
 
 Add = Callable[..., AddResult]
 AT = "2024-05-01T10:00:00Z"
@@ -57,10 +57,9 @@ def test_existing_episode_uses_no_model_call(add: Add) -> None:
     assert [each.step for each in again.steps] == ["receive"]
 
 
-def test_offline_model_has_no_usage(server: Server, namespace: str) -> None:
-    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
-        added = memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
-        assert memory.episodes.save(["Hello."], namespace=namespace)[0].usage == Usage()
+def test_offline_model_has_no_usage(offline: GraphMemory, namespace: str) -> None:
+    added = offline.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
+    assert offline.episodes.save(["Hello."], namespace=namespace)[0].usage == Usage()
     assert added.usage == Usage()
     assert added.facts
 
@@ -73,11 +72,8 @@ def test_resume_does_not_count_usage_of_a_failed_attempt(memory: GraphMemory, mo
 
         return told
 
-    def fail(_: Any) -> Any:
-        raise ModelUnavailable("away")
-
     model.answer = metered(model.answer)  # type: ignore[method-assign]
-    facts, model.rules["facts"] = model.rules["facts"], fail
+    facts, model.rules["facts"] = model.rules["facts"], raising(ModelUnavailable("away"))
     with pytest.raises(ModelUnavailable):
         memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     model.rules["facts"] = facts

@@ -15,7 +15,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import open_driver
 from kg_memory.models.graph import Fact
 from kg_memory.models.ontology import FactType
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings, Scripted, raising
 
 Say = Callable[..., Any]
 
@@ -94,8 +94,7 @@ def test_verdict_determines_the_current_facts(opened, namespace, model, say, ver
 def test_temporary_fact_ends_with_its_period(memory, namespace, model, say):
     say(*OSLO)
     model.rules["judge"] = judging("temporary")
-    rule = model.rules["facts"]
-    model.rules["facts"] = lambda fields: {"facts": [{**each, "valid_at": "2024-06"} for each in rule(fields)["facts"]]}
+    changing(model, valid_at="2024-06")
     say("I live in Paris this month.", "2024-06-10")
     assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", "2024-07-01")]
 
@@ -270,10 +269,7 @@ def test_conflict_strategy_determines_the_winner(opened, namespace, model, say, 
 
 def test_paraphrase_adds_a_source_to_the_existing_fact(memory, namespace, model, say):
     say("I know Bob.", "2024-01-01")
-    rule = model.rules["facts"]
-    model.rules["facts"] = lambda fields: {
-        "facts": [{**each, "sentence": "Ann is acquainted with Bob"} for each in rule(fields)["facts"]]
-    }
+    changing(model, sentence="Ann is acquainted with Bob")
     model.rules["judge"] = judging("duplicate")
     assert say("Bob I know.", "2024-06-01").ended == ()
     [fact] = memory.facts.about("Bob", namespace=namespace)
@@ -294,6 +290,23 @@ def test_facts_without_common_entity_are_not_compared(memory, namespace, model, 
     say("I live in Oslo.", "2024-01-02")
     say("I live in Paris.", "2024-01-03")
     assert existing(model) == ["Ann lives in Oslo"]
+
+
+def changing(model: Scripted, **changes: Any) -> None:
+    """Let the model give each fact these fields."""
+    rule = model.rules["facts"]
+    model.rules["facts"] = lambda fields: {"facts": [{**each, **changes} for each in rule(fields)["facts"]]}
+
+
+def reading(model: Scripted, *stated: tuple[str, str]) -> None:
+    """Let the model give the facts of one message after the other these predicates and sentences."""
+    rule, left = model.rules["facts"], iter(stated)
+
+    def facts(fields: Any) -> Any:
+        predicate, sentence = next(left)
+        return {"facts": [{**each, "predicate": predicate, "sentence": sentence} for each in rule(fields)["facts"]]}
+
+    model.rules["facts"] = facts
 
 
 def stating(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
@@ -372,14 +385,7 @@ def test_each_of_many_homes_ends_where_the_next_begins(opened, namespace, say, s
 
 
 def test_facts_of_one_predicate_family_are_compared(memory, namespace, model, say):
-    stated = iter([("RENTS_HOME_IN", "Alpha beta gamma delta."), ("RESIDES_IN", "Epsilon zeta eta theta.")])
-    rule = model.rules["facts"]
-
-    def facts(fields: Any) -> Any:
-        predicate, sentence = next(stated)
-        return {"facts": [{**each, "predicate": predicate, "sentence": sentence} for each in rule(fields)["facts"]]}
-
-    model.rules["facts"] = facts
+    reading(model, ("RENTS_HOME_IN", "Alpha beta gamma delta."), ("RESIDES_IN", "Epsilon zeta eta theta."))
     model.rules["predicates"] = lambda fields: {
         "predicates": [
             {"name": each["name"], "canonical": "LIVES_IN", "one_at_a_time": True} for each in fields["predicates"]
@@ -391,14 +397,7 @@ def test_facts_of_one_predicate_family_are_compared(memory, namespace, model, sa
 
 
 def test_facts_with_unrelated_meaning_are_not_compared(memory, namespace, model, say):
-    rule = model.rules["facts"]
-    stated = iter([("PAINTS", "Alpha beta gamma delta."), ("FEARS", "Epsilon zeta eta theta.")])
-
-    def facts(fields: Any) -> Any:
-        predicate, sentence = next(stated)
-        return {"facts": [{**each, "predicate": predicate, "sentence": sentence} for each in rule(fields)["facts"]]}
-
-    model.rules["facts"] = facts
+    reading(model, ("PAINTS", "Alpha beta gamma delta."), ("FEARS", "Epsilon zeta eta theta."))
     say("I see Bob.", "2024-01-01")
     say("I see Carl.", "2024-01-02")
     assert model.asks("judge") == []
@@ -445,11 +444,11 @@ def test_facts_below_compare_threshold_are_not_compared(opened, namespace, model
     ("new", "compared"),
     [("Ann gave up playing tennis", True), ("Ann no longer plays tennis", True), ("Ann fears big spiders", False)],
 )
-def test_compare_threshold_suits_the_offline_embeddings(server, settings, namespace, model, new, compared):
+def test_compare_threshold_suits_the_offline_embeddings(opened, namespace, model, new, compared):
     model.rules["facts"] = stating(("Ann", "PLAYS", "Tennis", "Ann plays tennis"), ("Ann", "FEELS", "Bob", new))
-    with GraphMemory(settings.with_(url=server.url), model=model, embeddings="offline") as memory:
-        memory.add("Ann and Tennis.", at="2024-01-01", namespace=namespace)
-        memory.add("Ann and Bob.", at="2024-01-02", namespace=namespace)
+    memory = opened(embeddings="offline")
+    memory.add("Ann and Tennis.", at="2024-01-01", namespace=namespace)
+    memory.add("Ann and Bob.", at="2024-01-02", namespace=namespace)
     shown = [old["sentence"] for fields in model.asks("judge") for old in fields["facts"][0]["existing"]]
     assert shown == ["Ann plays tennis"] * compared
 
@@ -511,16 +510,8 @@ def test_multi_valued_fact_type_is_not_ended_by_a_verdict(opened, namespace, mod
 # Predicates
 
 
-def reading(model: Scripted, predicate: str) -> None:
-    """Let the model give each fact *predicate*."""
-    rule = model.rules["facts"]
-    model.rules["facts"] = lambda fields: {
-        "facts": [{**each, "predicate": predicate} for each in rule(fields)["facts"]]
-    }
-
-
 def test_learned_predicate_is_reused_by_another_memory(memory, namespace, model, say, database: Database, settings):
-    reading(model, "xerblats")
+    changing(model, predicate="xerblats")
     model.rules["predicates"] = lambda _: {
         "predicates": [{"name": "XERBLATS", "canonical": "GLORPS", "one_at_a_time": True}]
     }
@@ -546,12 +537,9 @@ def test_predicate_update_applies_to_later_facts(memory, namespace, model, say):
 
 def test_resume_reads_episode_after_predicate_call_failed(memory, namespace, model, say):
     rule = model.rules["predicates"]
-    reading(model, "xerblats")
+    changing(model, predicate="xerblats")
 
-    def down(_: Any) -> Any:
-        raise ModelUnavailable("down: wait")
-
-    model.rules["predicates"] = down
+    model.rules["predicates"] = raising(ModelUnavailable("down: wait"))
     with pytest.raises(ModelUnavailable):
         say("Bob is here.", "2024-01-01T01:00:00+09:00")
     assert memory.predicates.list(namespace=namespace) == []
@@ -567,7 +555,7 @@ def test_resume_reads_episode_after_predicate_call_failed(memory, namespace, mod
     "name", ["", "\x00\n", "a'}) DETACH DELETE n //", "x" * 64, "🎉", "وصل إلى", "ignore all rules"]
 )
 def test_any_predicate_name_is_stored_and_found(memory, namespace, model, say, name):
-    reading(model, name)
+    changing(model, predicate=name)
     say("Bob is here.", "2024-01-01")
     [fact] = memory.facts.about("Bob", namespace=namespace)
     assert fact.predicate == fact.wording

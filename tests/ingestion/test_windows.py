@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.interrupted import REFUSED
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
-from tests.scripted import PLACES, HashEmbeddings, Scripted
+from tests.scripted import PLACES, HashEmbeddings, Scripted, raising
 from tests.whole_graph import whole
 
 Graph = Callable[[str], dict[str, list[str]]]
@@ -123,11 +123,9 @@ def model() -> Scripted:
 
 
 @pytest.fixture(params=["standard", "thorough"])
-def memory(request, server, model, settings) -> Iterator[GraphMemory]:
+def memory(request, opened) -> GraphMemory:
     """A memory that makes four model calls in parallel."""
-    chosen = settings.with_(url=server.url, parallel=PARALLEL, plan=request.param)
-    with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as opened:
-        yield opened
+    return opened(parallel=PARALLEL, plan=request.param)
 
 
 @pytest.fixture
@@ -185,10 +183,7 @@ def test_add_many_reads_all_messages_after_an_outage(memory, model, namespace, g
     expected = graph(one_by_one(memory, sorted(said, key=lambda each: each.at), f"{namespace} one by one"))
     rules = dict(model.rules)
 
-    def unavailable(_: Any) -> Any:
-        raise ModelUnavailable("no answer: try again later")
-
-    model.rules |= {"read": unavailable, "extract_message": unavailable}
+    model.rules |= dict.fromkeys(("read", "extract_message"), raising(ModelUnavailable("no answer: try again later")))
     with pytest.raises(ModelUnavailable):
         memory.add_many(said, namespace=namespace)
     model.rules = rules
@@ -219,14 +214,13 @@ def test_interrupted_window_repeats_no_read_call(server, settings, namespace, tu
     assert asked[1]["read"] == asked[0]["read"]
 
 
-def test_add_many_reads_long_content_in_order(server, model, settings, namespace, graph):
+def test_add_many_reads_long_content_in_order(opened, namespace, graph):
     said = conversation(2, 10)
     said.insert(4, EpisodeInput(content="I know Hal. " * 30, speaker="Ann", at="2024-06-05T06:00:00Z"))  # type: ignore[arg-type]
-    chosen = settings.with_(url=server.url, plan="standard", parallel=PARALLEL)
-    with GraphMemory(chosen.with_(chunk_size=100), model=model, embeddings=HashEmbeddings()) as memory:
-        expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
-        memory.add_many(said, namespace=namespace)
-        assert graph(namespace) == expected
+    memory = opened(plan="standard", parallel=PARALLEL, chunk_size=100)
+    expected = graph(one_by_one(memory, said, f"{namespace} one by one"))
+    memory.add_many(said, namespace=namespace)
+    assert graph(namespace) == expected
 
 
 def test_add_many_stores_messages_before_an_invalid_one(memory, namespace):

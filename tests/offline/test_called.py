@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Ask
-from kg_memory.settings import Settings
 from tests.offline.asking import episode
 
 MAY = "2023-05-01T10:00:00Z"
@@ -70,12 +68,6 @@ def test_name_in_the_episode_outranks_stored_name(order):
     """Two entities are known: Jordan, here called "Captain", and Michael Jordan, here called "Jordan"."""
     entities = [entity("Jordan", "Person", "Captain"), entity("Michael Jordan", "Person", "Jordan")][::order]
     assert stated("I met Jordan.", ANN, *entities) == [("Ann", "MET", ["Michael Jordan"])]
-
-
-@pytest.fixture(scope="module")
-def offline(server: Server) -> Iterator[GraphMemory]:
-    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
-        yield memory
 
 
 def stored_facts(memory: GraphMemory, messages: Sequence[tuple[str, str]], namespace: str) -> set[tuple[Any, ...]]:

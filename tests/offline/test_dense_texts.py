@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.contrib.offline.chinese import read_chinese
 from kg_memory.contrib.offline.embeddings import LONGEST_TEXT, MOST_AT_ONCE, LocalEmbeddings
 from kg_memory.contrib.offline.statements import Scene
@@ -120,10 +119,9 @@ def test_chinese_text_is_tagged_once_for_entities_and_facts(monkeypatch):
     ],
     ids=["joined emoji", "combining marks", "titles"],
 )
-def test_marks_and_titles_are_read_within_seconds(server, settings, namespace, text):
-    with GraphMemory(settings.with_(url=server.url), model="offline", embeddings="offline") as memory:
-        memory.search("Ann", namespace=namespace)
-        began = time.process_time()
-        assert memory.add(text, speaker="Ann", namespace=namespace).status in ("done", "skipped")
-        memory.search(text, namespace=namespace)
-        assert time.process_time() - began < 5
+def test_marks_and_titles_are_read_within_seconds(offline, namespace, text):
+    offline.search("Ann", namespace=namespace)
+    began = time.process_time()
+    assert offline.add(text, speaker="Ann", namespace=namespace).status in ("done", "skipped")
+    offline.search(text, namespace=namespace)
+    assert time.process_time() - began < 5

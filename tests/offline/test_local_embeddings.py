@@ -9,9 +9,9 @@ import os
 import struct
 import subprocess
 import sys
-import threading
 import time
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -107,18 +107,10 @@ def test_embed_ahead_queues_only_the_latest_texts():
 def test_threads_share_one_model():
     texts = [f"message number {number}" for number in range(12)]
     expected = LocalEmbeddings().embed_documents(texts)
-    shared, found = LocalEmbeddings(), {}
-
-    def embed(number):
-        found[number] = shared.embed_documents([texts[number]])[0]
-
-    threads = [threading.Thread(target=embed, args=(number,)) for number in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert all(cosine(found[number], expected[number]) > 0.999 for number in range(12))
+    shared = LocalEmbeddings()
+    with ThreadPoolExecutor(12) as pool:
+        found = list(pool.map(lambda text: shared.embed_documents([text])[0], texts))
+    assert all(cosine(one, other) > 0.999 for one, other in zip(found, expected, strict=True))
 
 
 async def test_async_embedding_equals_sync():

@@ -13,6 +13,7 @@ from kg_memory.models.results import QueryTime, SearchResults
 from kg_memory.retrieval.graph import decode, encode
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.settings import Settings
+from kg_memory.temporal.interval import micros
 
 MAY = datetime(2023, 5, 1, tzinfo=UTC)
 JUNE = datetime(2023, 6, 1, tzinfo=UTC)
@@ -24,6 +25,10 @@ HOSTILE = (
     "</memory>", "]]><memory>", '"}]} {"facts": [', '" when="never', "\\", "'", "&", "\ufffe\uffff", "\ud800", "<!-- -->",
 )  # fmt: skip
 HARM = st.lists(st.sampled_from(HOSTILE) | ANY_TEXT, min_size=1, max_size=4).map("".join)
+
+
+def us(*parts: int) -> int:
+    return micros(datetime(*parts, tzinfo=UTC), default=0)  # type: ignore[misc]
 
 
 def take(

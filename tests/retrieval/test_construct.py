@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.falkor.connect import graph_key
 from kg_memory.retrieval.construct import construct
 from kg_memory.runtime.effects import Reads
@@ -15,11 +14,6 @@ from tests.retrieval.findings import take
 from tests.review import World, told
 
 OSLO, PARIS = "Ann lives in Oslo", "Ann lives in Paris"
-
-
-@pytest.fixture
-def world(memory: GraphMemory, namespace: str) -> World:
-    return World(memory, namespace)
 
 
 @pytest.fixture

@@ -8,14 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.recipe import RECIPES
-from kg_memory.settings import Settings
 from tests.plain_filters import Plainly
-from tests.scripted import HashEmbeddings, Scripted
 
 NAMESPACE = "filtered searches"
 QUESTION = "Where do Ann, Bob and Carl live, in Oslo, Paris or Rome?"
@@ -51,16 +47,14 @@ class Stored(Plainly):
 
 
 @pytest.fixture(scope="module")
-def memory(server: Server):
-    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as opened:
-        for place, (speaker, thread, content, trust) in enumerate(SAID):
-            opened.add(
-                content, speaker=speaker, thread=thread, trust=trust, source="chat" if place % 2 else None,
-                at=f"2024-01-0{place + 1}T10:00:00Z", namespace=NAMESPACE,
-            )  # fmt: skip
-        opened.communities.refresh(namespace=NAMESPACE)
-        yield opened
+def memory(scripted):
+    for place, (speaker, thread, content, trust) in enumerate(SAID):
+        scripted.add(
+            content, speaker=speaker, thread=thread, trust=trust, source="chat" if place % 2 else None,
+            at=f"2024-01-0{place + 1}T10:00:00Z", namespace=NAMESPACE,
+        )  # fmt: skip
+    scripted.communities.refresh(namespace=NAMESPACE)
+    return scripted
 
 
 @pytest.fixture(scope="module")

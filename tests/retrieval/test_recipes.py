@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.variants.rerankers import ByUse
 from kg_memory.contrib.variants.walks import Synapse
 from kg_memory.contrib.variants.zep import ByCrossEncoder, ByDistance, ByDiversity, ByMentions
@@ -20,8 +19,6 @@ from kg_memory.models.graph import KINDS
 from kg_memory.retrieval.ranking import RETRIEVERS, Hits
 from kg_memory.retrieval.recipe import DEFAULT, FACTS, RECIPES, ByRecency, Recipe, Weights, find_recipe
 from kg_memory.retrieval.traversal import BreadthFirst
-from kg_memory.settings import Settings
-from tests.scripted import HashEmbeddings, Scripted
 
 WEIGHTS = st.builds(Weights, words=st.floats(0, 1000), meaning=st.floats(0, 1000), graph=st.floats(0, 1000))
 RERANKERS = st.one_of(
@@ -155,16 +152,14 @@ def test_fusion_returns_all_hits_of_counting_retrievers_in_order(hits, recipe, k
 
 
 @pytest.fixture(scope="module")
-def told(server: Server):
+def told(scripted: GraphMemory) -> GraphMemory:
     """A memory with a small story in the namespace "recipes"."""
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        said = {"namespace": "recipes", "thread": "t"}
-        memory.add("I moved to Oslo with Bob", speaker="Ann", at="2024-01-01T10:00:00Z", **said)
-        memory.add("I live in Paris", speaker="Bob", at="2024-01-02T10:00:00Z", trust=0.4, **said)
-        memory.add("I know Dora, and the rain in Oslo", speaker="Carl", at="2024-01-03T10:00:00Z", **said)
-        memory.communities.refresh(namespace="recipes")
-        yield memory
+    said = {"namespace": "recipes", "thread": "t"}
+    scripted.add("I moved to Oslo with Bob", speaker="Ann", at="2024-01-01T10:00:00Z", **said)
+    scripted.add("I live in Paris", speaker="Bob", at="2024-01-02T10:00:00Z", trust=0.4, **said)
+    scripted.add("I know Dora, and the rain in Oslo", speaker="Carl", at="2024-01-03T10:00:00Z", **said)
+    scripted.communities.refresh(namespace="recipes")
+    return scripted
 
 
 QUESTION = "Where does Ann live, in Oslo?"

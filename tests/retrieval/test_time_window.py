@@ -18,17 +18,14 @@ from kg_memory.retrieval.question import QuestionTime, SearchQuery
 from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
-from kg_memory.temporal.interval import EVER, HOUR, OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import EVER, HOUR, OPEN_END, OPEN_START
 from tests.retrieval.conftest import Talk
+from tests.retrieval.findings import us
 from tests.review import World
 
-NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)
+NOW = us(2024, 5, 15, 12, 30)
 OSLO, PARIS, ROME = (f"Ann lives in {place}" for place in ("Oslo", "Paris", "Rome"))
 Rows = list[dict[str, Any]]
-
-
-def us(*parts: int) -> int:
-    return micros(datetime(*parts, tzinfo=UTC), default=0)  # type: ignore[misc]
 
 
 def asked(question: Any = "Where does Ann live?", events: Rows = (), **given: Any) -> tuple[QuestionTime, list[Any]]:  # type: ignore[assignment]

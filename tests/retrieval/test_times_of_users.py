@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
 from kg_memory.retrieval.clocks import parse_moment, parse_window
-from kg_memory.temporal.interval import EPOCH, EVER, OPEN_END, OPEN_START, micros
+from kg_memory.temporal.interval import EPOCH, EVER, OPEN_END, OPEN_START
+from tests.retrieval.findings import us
 
-NOW = micros(datetime(2024, 5, 15, 12, 30, tzinfo=UTC), default=0)
-
-
-def us(*parts: int) -> int:
-    return micros(datetime(*parts, tzinfo=UTC), default=0)  # type: ignore[misc]
-
+NOW = us(2024, 5, 15, 12, 30)
 
 MOMENTS = {
     "a datetime": (datetime(2024, 1, 2, 3, tzinfo=UTC), us(2024, 1, 2, 3)),

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kg_memory import GraphMemory
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import facts, ingestion
@@ -229,19 +228,17 @@ def test_rejected_conflict_restores_refuted_facts(memory, namespace):
     assert world.lived() == AFTER
 
 
-def test_less_trusted_fact_is_listed_and_can_be_accepted(server, model, embeddings, settings, namespace):
-    trusting = settings.with_(url=server.url, conflict_strategy="trust")
-    with GraphMemory(trusting, model=model, embeddings=embeddings) as memory:
-        world = World(memory, namespace)
-        world.moves("Oslo", "2024-01-01")
-        world.doubts("conflicts", 1.0)
-        world.moves("Paris", "2024-06-01", trust=0.2)
-        assert world.lived() == BEFORE
-        [found] = world.reviews.conflicts()
-        assert told([found.pending, found.existing]) == [(PARIS, "2024-06-01", None), (OSLO, "2024-01-01", None)]
-        assert (found.pending.reviewed, found.pending.created_at) == (False, found.pending.expired_at)
-        world.reviews.decide(found.id, "edit", verdict="supersedes", reason="she moved")
-        assert world.lived()[0] == (OSLO, "2024-01-01", None)  # the better trusted one is not ended by the other
+def test_less_trusted_fact_is_listed_and_can_be_accepted(opened, namespace):
+    world = World(opened(conflict_strategy="trust"), namespace)
+    world.moves("Oslo", "2024-01-01")
+    world.doubts("conflicts", 1.0)
+    world.moves("Paris", "2024-06-01", trust=0.2)
+    assert world.lived() == BEFORE
+    [found] = world.reviews.conflicts()
+    assert told([found.pending, found.existing]) == [(PARIS, "2024-06-01", None), (OSLO, "2024-01-01", None)]
+    assert (found.pending.reviewed, found.pending.created_at) == (False, found.pending.expired_at)
+    world.reviews.decide(found.id, "edit", verdict="supersedes", reason="she moved")
+    assert world.lived()[0] == (OSLO, "2024-01-01", None)  # the better trusted one is not ended by the other
 
 
 # Beliefs are closed, never overwritten

@@ -47,23 +47,20 @@ def test_retract_removes_fact_and_preserves_its_history(moved, verbs):
     assert moved.lived() == BEFORE
 
 
-def test_retraction_survives_deepen_and_yields_to_later_message(server, model, embeddings, settings, namespace):
-    shared = settings.with_(url=server.url)
-    with GraphMemory(shared.with_(plan="standard"), model=model, embeddings=embeddings) as cheap:
-        world = World(cheap, namespace)
-        world.moves("Oslo", "2024-01-01")
-        world.moves("Paris", "2024-06-01")
-        world.facts.retract(id_of(world, PARIS))
-    with GraphMemory(shared, model=model, embeddings=embeddings) as memory:
-        world = World(memory, namespace)
-        assert len(world.episodes.deepen("thorough")) == 2
-        world.moves("Paris", "2024-06-01")  # the same message
-        assert world.lived() == BEFORE
-        assert "not accepted" in world.context("Where does Ann live?")
-        world.moves("Paris", "2024-08-01")
-        assert world.lived() == [(OSLO, "2024-01-01", "2024-08-01"), (PARIS, "2024-08-01", None)]
-        world.facts.retract(id_of(world, PARIS))
-        assert world.lived() == BEFORE
+def test_retraction_survives_deepen_and_yields_to_later_message(opened, namespace):
+    world = World(opened(plan="standard"), namespace)
+    world.moves("Oslo", "2024-01-01")
+    world.moves("Paris", "2024-06-01")
+    world.facts.retract(id_of(world, PARIS))
+    world = World(opened(), namespace)
+    assert len(world.episodes.deepen("thorough")) == 2
+    world.moves("Paris", "2024-06-01")  # the same message
+    assert world.lived() == BEFORE
+    assert "not accepted" in world.context("Where does Ann live?")
+    world.moves("Paris", "2024-08-01")
+    assert world.lived() == [(OSLO, "2024-01-01", "2024-08-01"), (PARIS, "2024-08-01", None)]
+    world.facts.retract(id_of(world, PARIS))
+    assert world.lived() == BEFORE
 
 
 def test_replace_ends_fact_until_undone_or_forgotten(moved):

@@ -184,23 +184,23 @@ def test_log_of_bad_answer_holds_no_message_text(server, settings, embeddings, n
     assert MARK not in everything(log)
 
 
-def test_log_of_other_failures_holds_no_message_text(server, settings, model, namespace, log):
+def test_log_of_other_failures_holds_no_message_text(opened, model, namespace, log):
     """Embeddings, summaries, communities and callbacks that fail quote no text of a message."""
     from kg_memory.adapters.background import BackgroundMemory  # noqa: PLC0415 - what most tests do without
 
     def on_failure(failed: Any) -> None:
         raise ValueError(failed.reason if hasattr(failed, "reason") else str(failed))
 
-    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=Quoting()) as memory:
-        with pytest.raises(EmbeddingError):
-            memory.add(f"I live in {MARK}.", namespace=f"{namespace} 1", **SAID)
-        for name in ("Bob", "Cid", "Dora"):
-            memory.add(f"I know {name}.", namespace=namespace, **SAID)
-        failing = raising(AnswerError(f"the answer was {MARK}"))
-        model.rules |= dict.fromkeys(("community", "summarise", "extract_message"), failing)
-        memory.communities.refresh(namespace=namespace)
-        with BackgroundMemory(memory, on_failure=on_failure) as background:
-            background.submit([f"Ann is in {MARK}"], namespace=f"{namespace} 2").result(60)
+    memory = opened(embeddings=Quoting())
+    with pytest.raises(EmbeddingError):
+        memory.add(f"I live in {MARK}.", namespace=f"{namespace} 1", **SAID)
+    for name in ("Bob", "Cid", "Dora"):
+        memory.add(f"I know {name}.", namespace=namespace, **SAID)
+    failing = raising(AnswerError(f"the answer was {MARK}"))
+    model.rules |= dict.fromkeys(("community", "summarise", "extract_message"), failing)
+    memory.communities.refresh(namespace=namespace)
+    with BackgroundMemory(memory, on_failure=on_failure) as background:
+        background.submit([f"Ann is in {MARK}"], namespace=f"{namespace} 2").result(60)
     assert "no summary of a community" in log.text
     assert "on_failure failed" in log.text
     assert MARK not in everything(log)

@@ -18,12 +18,9 @@ def streamed(graph: Any, given: Any, way: str, **run: Any) -> list[dict[str, Any
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_ingestion_streams_progress_of_long_text(server, settings, model, embeddings, namespace, way):
-    from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - what most tests do without
-
-    settings = settings.with_(url=server.url, chunk_size=60, reflections=0)
-    with GraphMemory(settings, model=model, embeddings=embeddings) as memory:
-        text = streamed(memory.graphs.ingestion, {"content": LONG, "kind": "text", "namespace": namespace}, way)
+def test_ingestion_streams_progress_of_long_text(opened, namespace, way):
+    memory = opened(chunk_size=60, reflections=0)
+    text = streamed(memory.graphs.ingestion, {"content": LONG, "kind": "text", "namespace": namespace}, way)
     for step in ("extract", "facts"):
         parts = [item for item in text if item["step"] == step]
         count = parts[0]["of"]

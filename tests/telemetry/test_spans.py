@@ -13,7 +13,6 @@ from opentelemetry.trace import StatusCode
 from kg_memory.errors import ModelUnavailable
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.retry import Sleeper
-from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime import telemetry
 from tests.openai_wire import BASE_URL, completion, failure, openai_wire
 from tests.scripted import raising
@@ -155,9 +154,9 @@ def test_telemetry_without_provider_records_nothing(memory, namespace):
         telemetry.uninstrument()
 
 
-def test_telemetry_setting_switches_it_on(server, settings, model, embeddings):
+def test_telemetry_setting_switches_it_on(opened):
     try:
-        GraphMemory(settings.with_(url=server.url, telemetry=True), model=model, embeddings=embeddings).close()
+        opened(telemetry=True).close()
         assert telemetry.is_on()
     finally:
         telemetry.uninstrument()

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.settings import Settings
 from kg_memory.text import redaction
@@ -133,12 +132,9 @@ SAID = "I am Ann, my password is hunter2 and I live in Oslo."
 
 
 @pytest.fixture
-def private(server: Any, model: Any, embeddings: Any, settings: Settings) -> Any:
+def private(opened: Any) -> Any:
     """A memory that removes the word ``hunter2`` from contents and speakers."""
-    chosen = settings.with_(url=server.url)
-    hook = lambda text: text.replace("hunter2", "[gone]")  # noqa: E731
-    with GraphMemory(chosen, model=model, embeddings=embeddings, redact=hook) as opened:
-        yield opened
+    return opened(redact=lambda text: text.replace("hunter2", "[gone]"))
 
 
 def test_redacted_text_is_not_stored_embedded_or_sent(private, model, embeddings, rows, namespace, caplog) -> None:
@@ -173,17 +169,15 @@ def test_repeated_redacted_message_is_the_same_episode(private, namespace) -> No
         (lambda text: "", "the content is empty"),
     ],
 )
-async def test_failing_redact_hook_raises_and_nothing_is_stored(
-    server, model, embeddings, settings, namespace, hook, told
-) -> None:
-    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings, redact=hook) as memory:
-        for remember in (memory.add, lambda content, **given: memory.episodes.save([content], **given)):
-            with pytest.raises(InputError, match=told):
-                remember("I live in Oslo.", namespace=namespace)
+async def test_failing_redact_hook_raises_and_nothing_is_stored(opened, model, namespace, hook, told) -> None:
+    memory = opened(redact=hook)
+    for remember in (memory.add, lambda content, **given: memory.episodes.save([content], **given)):
         with pytest.raises(InputError, match=told):
-            await memory.aadd("I live in Oslo.", namespace=namespace)
-        assert memory.stats(namespace=namespace).episodes == 0
-        assert model.asked == []
+            remember("I live in Oslo.", namespace=namespace)
+    with pytest.raises(InputError, match=told):
+        await memory.aadd("I live in Oslo.", namespace=namespace)
+    assert memory.stats(namespace=namespace).episodes == 0
+    assert model.asked == []
 
 
 # By default
@@ -202,11 +196,8 @@ def test_credentials_are_removed_by_default_and_nothing_else(memory, model, embe
     assert not re.search("hunter2|ghp_", everything + requests + str(embeddings.embedded))
 
 
-def test_episode_stored_without_redaction_is_read_as_the_same(
-    server, model, embeddings, settings, memory, namespace
-) -> None:
-    with GraphMemory(settings.with_(url=server.url), model=model, embeddings=embeddings, redact="none") as open_book:
-        [saved] = open_book.episodes.save([{"content": TOLD, "speaker": "Ann"}], namespace=namespace)
+def test_episode_stored_without_redaction_is_read_as_the_same(opened, memory, namespace) -> None:
+    [saved] = opened(redact="none").episodes.save([{"content": TOLD, "speaker": "Ann"}], namespace=namespace)
     [resumed] = memory.episodes.resume(namespace=namespace)
     assert (resumed.episode, resumed.status) == (saved.episode, "done")
     assert [episode.content for episode in memory.episodes.list(namespace=namespace)] == [TOLD]
