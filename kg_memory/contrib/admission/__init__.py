@@ -1,0 +1,87 @@
+"""Admission gates (`Settings.admission`): decide whether a new fact is stored, waits for review, or is dropped.
+
+The message itself is always stored. Facts that exist already are not rated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from kg_memory.ingestion.records import Loss, NewVerdict, StatedFact
+from kg_memory.ingestion.state import Draft
+from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
+from kg_memory.text.identity import verdict_id
+
+WORTHLESS = "its worth is below {:.2f}, by the admission gate {!r}"
+WAITS = "its worth is {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How much a fact is worth storing: `score`, from 0 to 1, and the ratings by name from which it was computed."""
+
+    score: float
+    parts: Mapping[str, float]
+
+    def __str__(self) -> str:
+        return f"{self.score:.2f}: " + ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
+
+
+def mean_worth(parts: Mapping[str, float]) -> Worth:
+    """Average the ratings *parts*: ``{"useful": 0.5, "accurate": 1.0}`` gives a `Worth` with the score 0.75."""
+    return Worth(fmean(parts.values()), parts)
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionGate:
+    """A filter that decides which new facts are stored, by a score from 0 to 1 that the function `rate` computes.
+
+    Facts with a score of at least `at_once` are stored as true. Facts with at least `in_review` wait for a person's
+    review. Other facts are not stored.
+    """
+
+    name: str
+    rate: Callable[[Draft, Sequence[StatedFact], Settings], Flow[Sequence[Worth]]]
+    in_review: float
+    at_once: float
+
+    def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
+        """Rate the new facts in *draft*, the state of ingestion; return (*draft* without the worthless facts, reviews).
+
+        A review (`NewVerdict`) asks a person whether a fact is true. There is one for each fact with a score between
+        `in_review` and `at_once`.
+        """
+        new = [fact for fact in draft.facts if fact.same_as is None]
+        if not new:
+            return draft, ()
+        rated = dict(zip((fact.id for fact in new), (yield from self.rate(draft, new, settings)), strict=True))
+        worthless = {id_ for id_, worth in rated.items() if worth.score < self.in_review}
+        middling = {id_: worth for id_, worth in rated.items() if self.in_review <= worth.score < self.at_once}
+        waiting = tuple(_to_review(draft.namespace, id_, worth) for id_, worth in middling.items())
+        return _without(draft, worthless, WORTHLESS.format(self.in_review, self.name)), waiting
+
+
+def _to_review(namespace: str, fact: str, worth: Worth) -> NewVerdict:
+    """Return the review that asks a person whether the fact with the id *fact* is true; its reason is *worth*."""
+    id_ = verdict_id(namespace, fact, fact)
+    return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
+
+
+def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
+    """Return a copy of *draft* (ingestion state) without the facts *ids*; its `dropped` lists them with *reason*."""
+    if not ids:
+        return draft
+    kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]
+    place_of = {place: new for new, place in enumerate(kept)}
+    facts = [_without_premises(draft.facts[place], ids) for place in kept]
+    losses = [Loss("fact", fact.sentence, reason) for fact in draft.facts if fact.id in ids]
+    comparisons = [row for row in draft.comparisons if row.new in place_of and row.candidate.id not in ids]
+    placed = tuple(replace(row, new=place_of[row.new]) for row in comparisons)
+    return replace(draft, facts=tuple(facts), comparisons=placed, dropped=(*draft.dropped, *losses))
+
+
+def _without_premises(fact: StatedFact, ids: set[str]) -> StatedFact:
+    return replace(fact, premises=tuple(premise for premise in fact.premises if premise not in ids))

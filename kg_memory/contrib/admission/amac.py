@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from kg_memory.contrib.admission import AdmissionGate, Worth
 from kg_memory.contrib.admission.dura import accuracy_of, ask_worths, count_known
-from kg_memory.contrib.admission.gate import AdmissionGate, Worth
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
 from kg_memory.models.graph import EpisodeKind

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kg_memory.contrib.admission.gate import AdmissionGate, Worth, mean_worth
+from kg_memory.contrib.admission import AdmissionGate, Worth, mean_worth
 from kg_memory.falkor.queries.features import ENTITIES_LINK
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
