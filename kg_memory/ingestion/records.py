@@ -22,7 +22,7 @@ DECLARED = "fact"
 MOST_IN_EPISODE = 5000
 """The most entities, and the most facts, of one episode."""
 LIMIT_OF_EPISODE = "over the limit of one episode: split the episode to keep more"
-LONG_CONTENT = 20_000
+LONG_CONTENT = 1_000
 """Characters above which an episode is processed in a thread, so that it does not block an event loop."""
 
 PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_precision")

@@ -9,17 +9,23 @@ import threading
 import time
 from contextlib import ExitStack
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from kg_memory.contrib.server import answers, endpoints, limits
-from kg_memory.contrib.server.gate import MOST_VALUES, MOST_VALUES_OF_SMALL
+from kg_memory.contrib.server import answers, endpoints, gate, limits
+from kg_memory.contrib.server.gate import LARGE, LARGE_AT_ONCE, MOST_VALUES, MOST_VALUES_OF_SMALL, RequestGate
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.limits import Job, Jobs
 from kg_memory.contrib.server.mcp.tool import LAUNCHED
+from kg_memory.contrib.server.parameters import SMALL
 from kg_memory.contrib.server.problems import MOST_ERRORS, ProblemError
 from kg_memory.contrib.server.service import Options
 from kg_memory.falkor.schema import MEMORY
@@ -146,6 +152,38 @@ def test_large_requests_wait_in_turn(client, serving, monkeypatch, method, path,
     monkeypatch.setattr(serving.service, "large", Turn())
     answer = client("admin").request(method, ROOT + path, **how)
     assert (answer.status_code == 503) is waits, answer.text
+
+
+def test_large_bodies_wait_and_are_refused_by_route_and_size(monkeypatch):
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0.2)
+    sent = {
+        ("/v1/namespaces/ann/facts/batch", LARGE + 1): 429,
+        ("/v1/namespaces/ann/facts/batch", LARGE): 200,
+        ("/v1/mcp", LARGE + 1): 200,
+        ("/v1/mcp", SMALL + 1): 429,
+    }
+
+    async def attack() -> dict[tuple[str, int], int]:
+        let_go = asyncio.Event()
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            if Headers(scope=scope).get("held"):
+                await let_go.wait()
+            await Response()(scope, receive, send)
+
+        guard = SimpleNamespace(authenticate=AsyncMock())
+        gated = RequestGate(app, paths=("/v1/",), service=SimpleNamespace(options=Options(), guard=guard))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(gated), base_url="http://127.0.0.1") as client:
+            post = partial(client.post, headers={"held": "1"}, content=b" " * (LARGE + 1))
+            holding = [asyncio.create_task(post("/v1/namespaces/ann/facts/batch")) for _ in range(LARGE_AT_ONCE)]
+            await asyncio.sleep(0.05)
+            try:
+                return {one: (await client.post(one[0], content=b" " * one[1])).status_code for one in sent}
+            finally:
+                let_go.set()
+                await asyncio.gather(*holding)
+
+    assert asyncio.run(attack()) == sent
 
 
 def test_page_of_long_texts_ends_early_and_next_has_the_rest(client, monkeypatch):

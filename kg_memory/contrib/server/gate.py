@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kg_memory.contrib.server.access import find_secret, is_loopback
+from kg_memory.contrib.server.limits import SOON
 from kg_memory.contrib.server.parameters import SMALL, most_bytes
 from kg_memory.contrib.server.problems import ProblemError, own_path, problem_response, to_problem
 from kg_memory.contrib.server.service import Service
@@ -39,11 +40,12 @@ a body is large from `SMALL` bytes."""
 LARGE_AT_ONCE = 2
 """Large bodies that are read at the same time; they are handled one by one. Further requests wait."""
 BODY_SECONDS = 30.0
-"""Seconds within which the whole body must arrive."""
+"""Seconds within which the whole body must arrive, and which a large body waits for its turn."""
 MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
 """The most JSON values in a body with many episodes or facts, and in any other body: parsing blocks other requests."""
 CLIENT_LEFT = 499
 """The status in the log for a request whose client disconnected before the response."""
+BUSY = "the server is busy with other large requests; try again later, or send fewer items at a time"
 FAULT = "internal server error; find the request id in the server's log"
 
 
@@ -118,7 +120,11 @@ class RequestGate:
         async with AsyncExitStack() as held:
             is_batch = limit > SMALL and not path.startswith("/v1/mcp")
             if large := limit > SMALL and _may_exceed(headers, LARGE if is_batch else SMALL):
-                await held.enter_async_context(self._large)
+                try:
+                    async with asyncio.timeout(BODY_SECONDS):
+                        await held.enter_async_context(self._large)
+                except TimeoutError:
+                    raise ProblemError(429, BUSY, headers=SOON) from None
 
             async def send_and_release(message: Message) -> None:
                 await held.aclose()  # released before the response is sent: it may be a long stream
