@@ -2,7 +2,7 @@
 
 Each predicate gets a canonical name ("is employed by" -> WORKS_AT) and keeps its wording. The name comes from a user's
 correction, the declared fact types, predicates learned in this namespace, or the built-in rules, in this order. The
-model is asked once about all other predicates of a text, and its answer is stored.
+model is asked about other predicates that are like a known one, and its answer is stored.
 """
 
 from __future__ import annotations
@@ -41,19 +41,17 @@ from kg_memory.temporal.interval import parse_period
 from kg_memory.text import predicates as vocabulary
 from kg_memory.text.identity import canonical_name, display_name, fact_id, replace_unstorable
 from kg_memory.text.predicates import is_past_state, is_present, is_single_valued_state, predicate_name
+from kg_memory.text.tokenise import terms
 
 OUTSIDE = "its predicate {} is not a declared fact type, and strict_fact_types is set"
 UNSUPPORTED = "its quote is not in the message, and no other words there support it"
 INCOMPLETE = "it is stored without one of its objects, which is not an entity"
-MOST_CACHED = 4096
-"""The most learned predicates to cache; a namespace with more reads the database for each episode."""
-MOST_SHOWN = 100
-"""The most existing predicate names that the model is shown."""
+MOST_CACHED = 4096  # learned predicates; a namespace with more reads the database for each episode
+MOST_SHOWN = 100  # existing predicate names that the model is shown
 _REPLACES = re.compile(
     r"\b(?:now|instead|no longer|any ?more|switch\w*|swap\w*|replac\w*|changed)\b|换|改|现在|如今|不再|替",
     re.IGNORECASE,
 )
-"""Words for a change: "now", "no longer", "switched"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +341,7 @@ def find_meanings(
         meaning = _look_up(name, row, settings)
         meanings[name] = meaning or Meaning(name)  # kept if the model's answer leaves it out
         missing |= {} if meaning else {name: sentence}
-    learned = yield from _ask_meanings(missing, stored, settings)
+    learned = (yield from _ask_meanings(missing, stored, settings)) if missing else {}
     meanings |= {name: _meaning(one.canonical, one.single_valued) for name, one in learned.items()}
     return meanings, tuple(learned.values())
 
@@ -351,15 +349,18 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask the model for the canonical predicate of each name in *missing* (name -> example sentence)."""
-    if not missing:
-        return {}
+    """Return the predicate to store for each name in *missing* (name -> sentence); a name unlike all known is kept."""
     types = (predicate_name(declared.name) for declared in settings.fact_types)
     in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
-    items = [{"name": name, "sentence": sentence} for name, sentence in missing.items()]
-    answers = yield from ask_in_batches(PREDICATES, "predicates", items, {"known": list(in_use)[:MOST_SHOWN]})
-    rows = (row for answer in answers for row in answer.predicates if row.name in missing)
-    return {row.name: _new_predicate(row, settings) for row in rows}
+    words = {name: set(terms(name.replace("_", " "))) for name in (*in_use, *missing)}
+    asks_all = settings.fact_types
+    alike = {n: {k for k in in_use if asks_all or not n.isascii() or words[n] & words[k]} for n in missing}
+    known = [name for name in in_use if any(name in names for names in alike.values())][:MOST_SHOWN]
+    items = [{"name": name, "sentence": sentence} for name, sentence in missing.items() if alike[name]]
+    answers = yield from ask_in_batches(PREDICATES, "predicates", items, {"known": known})
+    given = [row for answer in answers for row in answer.predicates if row.name in missing]
+    kept = {name: NewPredicate(name, name, None) for name in missing if not alike[name]}
+    return kept | {row.name: _new_predicate(row, settings) for row in given}
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:

@@ -87,12 +87,20 @@ def test_unknown_predicate_is_asked_about_with_its_sentence():
 
 
 def test_predicate_of_the_model_is_made_canonical():
-    meaning, learned, _ = find_meaning("XERBLATS", [], answer_for("XERBLATS", "resides in", one=False))
+    meaning, learned, _ = find_meaning("LIVES_XERBLY_IN", [], answer_for("LIVES_XERBLY_IN", "resides in", one=False))
     assert (meaning.name, meaning.single_valued, meaning.family) == ("LIVES_IN", True, "residence")
     assert learned[0].canonical == "LIVES_IN"
 
 
-@pytest.mark.parametrize("odd", ["ANOTHER", "", "xerblats"])
+@pytest.mark.parametrize("odd", ["ANOTHER", "", "lives_xerbly"])
 def test_answer_about_another_predicate_is_ignored(odd):
-    meaning, learned, _ = find_meaning("XERBLATS", [], answer_for(odd, "GLORPS"))
-    assert (meaning.name, learned) == ("XERBLATS", ())
+    meaning, learned, _ = find_meaning("LIVES_XERBLY", [], answer_for(odd, "GLORPS"))
+    assert (meaning.name, learned) == ("LIVES_XERBLY", ())
+
+
+def test_predicate_unlike_all_known_ones_keeps_its_name_without_model_call():
+    meaning, learned, effects = find_meaning("XERBLATS", [row("ZORPS", "GLORPS")])
+    assert (meaning, len(effects)) == (Meaning("XERBLATS"), 1)
+    assert learned == (NewPredicate("XERBLATS", "XERBLATS", single_valued=None),)
+    _, _, effects = find_meaning("爱喝", [], answer_for("爱喝", "LIKES_TO_DRINK"))
+    assert effects[-1].fields["predicates"] == [{"name": "爱喝", "sentence": "Ann says so."}]

@@ -75,11 +75,11 @@ def test_each_step_asks_with_its_own_prompt(memory, model, namespace):
 
 
 def test_new_predicate_is_learned_before_facts_are_judged(memory, model, namespace):
-    model.rules["read"] = stating("FROBNICATES", ("Ann", ["Robert"]), entities=["Ann", "Robert"])
-    memory.add("Ann frobnicates Robert", at=AT, namespace=namespace)
+    model.rules["read"] = stating("LIVES_ABOVE", ("Ann", ["Robert"]), entities=["Ann", "Robert"])
+    memory.add("Ann lives above Robert", at=AT, namespace=namespace)
     assert names(model) == ["read", "resolve", "predicates", "judge"]
     [fact] = memory.facts.about("Robert", namespace=namespace)
-    assert fact.predicate == "FROBNICATES"
+    assert fact.predicate == "LIVES_ABOVE"
 
 
 def test_ask_in_batches_splits_many_items(model):

@@ -445,7 +445,7 @@ def test_facts_below_compare_threshold_are_not_compared(opened, namespace, model
     [("Ann gave up playing tennis", True), ("Ann no longer plays tennis", True), ("Ann fears big spiders", False)],
 )
 def test_compare_threshold_suits_the_offline_embeddings(opened, namespace, model, new, compared):
-    model.rules["facts"] = stating(("Ann", "PLAYS", "Tennis", "Ann plays tennis"), ("Ann", "FEELS", "Bob", new))
+    model.rules["facts"] = stating(("Ann", "PLAYS", "Tennis", "Ann plays tennis"), ("Ann", "MISSES", "Bob", new))
     memory = opened(embeddings="offline")
     memory.add("Ann and Tennis.", at="2024-01-01", namespace=namespace)
     memory.add("Ann and Bob.", at="2024-01-02", namespace=namespace)
@@ -511,9 +511,9 @@ def test_multi_valued_fact_type_is_not_ended_by_a_verdict(opened, namespace, mod
 
 
 def test_learned_predicate_is_reused_by_another_memory(memory, namespace, model, say, database: Database, settings):
-    changing(model, predicate="xerblats")
+    changing(model, predicate="lives xerblats")
     model.rules["predicates"] = lambda _: {
-        "predicates": [{"name": "XERBLATS", "canonical": "GLORPS", "one_at_a_time": True}]
+        "predicates": [{"name": "LIVES_XERBLATS", "canonical": "GLORPS", "one_at_a_time": True}]
     }
     say("Bob is here.", "2024-01-01")
     other = Scripted(**model.rules)
@@ -523,9 +523,9 @@ def test_learned_predicate_is_reused_by_another_memory(memory, namespace, model,
     second.close()
     assert (len(model.asks("predicates")), other.asks("predicates")) == (1, [])
     told = {(each.predicate, each.wording) for each in memory.facts.about("Ann", namespace=namespace)}
-    assert told == {("GLORPS", "XERBLATS")}
+    assert told == {("GLORPS", "LIVES_XERBLATS")}
     [info] = memory.predicates.list(namespace=namespace)
-    assert (info.name, info.canonical, info.single_valued, info.origin) == ("XERBLATS", "GLORPS", True, "learned")
+    assert (info.name, info.canonical, info.single_valued, info.origin) == ("LIVES_XERBLATS", "GLORPS", True, "learned")
 
 
 def test_predicate_update_applies_to_later_facts(memory, namespace, model, say):
@@ -537,7 +537,7 @@ def test_predicate_update_applies_to_later_facts(memory, namespace, model, say):
 
 def test_resume_reads_episode_after_predicate_call_failed(memory, namespace, model, say):
     rule = model.rules["predicates"]
-    changing(model, predicate="xerblats")
+    changing(model, predicate="lives xerblats")
 
     model.rules["predicates"] = raising(ModelUnavailable("down: wait"))
     with pytest.raises(ModelUnavailable):
@@ -546,7 +546,7 @@ def test_resume_reads_episode_after_predicate_call_failed(memory, namespace, mod
     model.rules["predicates"] = rule
     memory.episodes.resume(namespace=namespace)
     [fact] = memory.facts.about("Bob", namespace=namespace)
-    assert fact.wording == "XERBLATS"
+    assert fact.wording == "LIVES_XERBLATS"
     # The prompt has the UTC offset of the message, as in the first attempt.
     assert model.asks("facts")[-1]["episode"]["at"] == "2024-01-01T01:00+09:00"
 

@@ -92,7 +92,7 @@ def _facts(fields: Any) -> Any:
     told = _SCRIPTED.rules["facts"]({**fields, "entities": [first, *(each for each in here[1:] if each["name"])]})[
         "facts"
     ]
-    wording = "yodels at" if "admires" in content else None
+    wording = "visits to yodel at" if "admires" in content else None
     return {"facts": [{**each, "predicate": wording or each["predicate"]} for each in told]}
 
 
