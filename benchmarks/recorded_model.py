@@ -123,7 +123,8 @@ def items_of(prompt: str) -> dict[str, str]:
     """Return ``{place: hash}`` for the items that *prompt* asks about; ``{}`` for a prompt that reads a message.
 
     The place of a pair of facts is ``"fact known"``, by their ids in the prompt, that of an entity its id, with the
-    candidates at ``"entity candidate"``, and that of a predicate its name.
+    candidates at ``"entity candidate"``, and that of a predicate its name. An entity to summarise has the hash of its
+    name and its oldest fact.
     """
     data = {name: json.loads(value) for name, _, value in _FENCE.findall(prompt) if name in (*_ASKED, "episode")}
     items = {row["name"]: _hash(row["name"]) for row in data.get("predicates", ())}
@@ -133,6 +134,8 @@ def items_of(prompt: str) -> dict[str, str]:
         if "candidates" in entity:
             items[str(entity["id"])] = _hash(data["episode"]["content"] + "\n" + entity["name"])
             items |= {f"{entity['id']} {one['id']}": _hash(one["name"]) for one in entity["candidates"]}
+        elif "facts" in entity:
+            items[str(entity["id"])] = _hash("\n".join((entity["name"], *entity["facts"][-1:])))
     return items
 
 
@@ -155,6 +158,8 @@ def answers_by_item(entry: dict[str, Any]) -> dict[str, Any]:
             found[items.get(str(row["entity"]), "")] = {**row, "same_as": same}
     for row in answer.get("predicates", ()):
         found[_hash(row["name"])] = row
+    for row in answer.get("summaries", ()):
+        found[items.get(str(row["entity"]), "")] = row
     return {f"{version} {item}": row for item, row in found.items() if item}
 
 
@@ -175,6 +180,8 @@ def compose(prompt: str, version: str, answers: dict[str, Any]) -> dict[str, Any
         return None
     if kind == "predicates":
         return {"predicates": [known[name] for name in asked]}
+    if all("summary" in known[place] for place in asked):
+        return {"summaries": [{**known[place], "entity": int(place)} for place in asked]}
     resolutions = []
     for place in asked:
         ids = {item: int(other.split()[1]) for other, item in items.items() if other.startswith(f"{place} ")}

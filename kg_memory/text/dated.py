@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypedDict
 from kg_memory.models.graph import Fact, FactKind, PlanOutcome, Precision
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, local_time, midnight, round_to_midnight
 from kg_memory.text.dates import find_dates
+from kg_memory.text.predicates import half_life
 
 Writer = Callable[[datetime, Precision], str]
 """Writes a date only as exactly as its precision says."""
@@ -20,6 +21,8 @@ _SEASONS = ("winter", "spring", "summer", "autumn")
 # Not the names of strftime, which depend on the machine's locale.
 _MONTHS = ("January February March April May June July August September October November December").split()
 _DAY = timedelta(days=1)
+SHORT = 500
+"""The half-life of states, in days, up to which a summary says when a state was stated."""
 
 
 class Dated(Protocol):
@@ -185,6 +188,13 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
     return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
 
 
+def age_in_words(said: datetime, now: datetime) -> str:
+    """Return how long before *now* something was *said*: "14 months ago", "3 years ago"; "1 day ago" at the least."""
+    days = max((now - said) // _DAY, 1)
+    unit, length = ("years", 365) if days >= 730 else ("months", 30) if days >= 60 else ("days", 1)
+    return f"{days // length} {unit} ago" if days > 1 else "1 day ago"
+
+
 def day_in_figures(moment: datetime) -> str:
     """Return *moment* as "2023-05-07", or as "2023-05-07 14:30" if it is not midnight."""
     return f"{moment:%Y-%m-%d}" if moment == midnight(moment) else time_in_figures(moment)
@@ -224,6 +234,7 @@ class DatedFact(TypedDict):
     """
 
     sentence: str
+    predicate: str
     kind: FactKind
     valid_at: int
     invalid_at: int
@@ -249,12 +260,13 @@ class _Period(NamedTuple):
 def dated(fact: DatedFact) -> str:
     """Return the sentence of *fact* with its dates: "Ann lives in Oslo" -> "Ann lives in Oslo (since 2024-05)".
 
-    Times of day are left out. If the fact has no known date, the day when it was stated is added, but only if the
-    sentence itself names a date.
+    Times of day are left out. If the fact has no known date, the day when it was stated is added, unless it is a state
+    that lasts for years by its predicate, and the sentence itself names no date.
     """
     period, sentence = _period_of(fact), fact["sentence"].rstrip()
     is_timeless = fact["kind"] == "state" and not period.valid_at and not period.invalid_at
-    if is_timeless and period.known_from and not find_dates(sentence, period.known_from):
+    lasts = half_life(fact["predicate"]) > SHORT
+    if is_timeless and lasts and period.known_from and not find_dates(sentence, period.known_from):
         return sentence
     when, stop = period_in_words(period, write=date_without_time), _STOP.search(sentence)
     return f"{sentence[: stop.start()]} ({when}){stop[0]}" if stop else f"{sentence} ({when})"

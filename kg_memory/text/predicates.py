@@ -61,10 +61,9 @@ _PLAN_FAMILY = "plan"
 _LIFELONG = frozenset({"birth", "death"})
 _ACTIVITIES = frozenset({"work", "skill"})
 # Read at import: reading a file later would block an event loop.
-_TOML: dict[str, dict[str, Any]] = tomllib.loads(
-    files(__package__).joinpath("predicates.toml").read_text(encoding="utf-8")
-)
+_TOML: dict[str, dict[str, Any]] = tomllib.loads(files(__package__).joinpath("predicates.toml").read_text("utf-8"))
 _WORDS = {name: frozenset(words.split()) for name, words in _TOML.pop("words").items()}
+_HALF_LIFE = {name: float(days) for days, names in _TOML.pop("half_life").items() for name in names.split()}
 _IRREGULAR = dict(pair.split(":") for pair in _WORDS["irregular"])
 _VERBS, _NOUNS, _FIELD_ADJECTIVES = _WORDS["verbs"], _WORDS["nouns"], _WORDS["field_adjectives"]
 _FIELD = re.compile(
@@ -134,9 +133,9 @@ def canonical_predicate(name: str) -> Predicate | None:
 @lru_cache(maxsize=1024)
 def declared_predicate(name: str, fact_types: tuple[FactType, ...]) -> Predicate | None:
     """Return the predicate in *fact_types*, declared by the user, that has *name* as its name or synonym, or None."""
-    plain, canonical = _join(predicate_name(name)), canonical_predicate(name)
+    plain, canonical = predicate_name(name).replace("_", ""), canonical_predicate(name)
     declared = [(fact_type, predicate_name(fact_type.name)) for fact_type in fact_types]
-    same = [pair for pair in declared if _join(pair[1]) == plain]
+    same = [pair for pair in declared if pair[1].replace("_", "") == plain]
     if not same and canonical is not None:
         same = [pair for pair in declared if canonical_predicate(pair[1]) == canonical]
     for fact_type, written in same:
@@ -159,6 +158,12 @@ def is_single_valued_state(name: str) -> bool:
     return predicate.single_valued is True and is_present(predicate.name)
 
 
+def half_life(name: str, unknown: float = _HALF_LIFE["other"]) -> float:
+    """Return an estimate of the days in which half of the states with the predicate *name* change; may be infinite."""
+    predicate = canonical_predicate(name)
+    return _HALF_LIFE.get((predicate and predicate.family) or "", unknown)
+
+
 @cache
 def canonical_predicates() -> tuple[str, ...]:
     """Return the canonical names of all known predicates, such as "LIVES_IN", each once."""
@@ -175,7 +180,7 @@ def _look_up(name: str) -> Predicate | None:
         applies, predicate = rule(padded)
         if applies:
             return predicate
-    joined = _read_inflection(name) or _TABLE.joined.get(_join(name))
+    joined = _read_inflection(name) or _TABLE.joined.get(name.replace("_", ""))
     return joined or _read_favorite(name) or _read_chinese(name) or _read_field(name)
 
 
@@ -330,7 +335,7 @@ def _read_field(name: str) -> Predicate | None:
 
 def _read_chinese(name: str) -> Predicate | None:
     """Return the predicate that a Chinese *name* means, read without its particles and adverbs; None if unknown."""
-    written = _join(name)
+    written = name.replace("_", "")
     if not _CJK.match(written):
         return None
     plain = _CHINESE_END.sub("", _CHINESE_ADVERB.sub("", written))
@@ -349,10 +354,6 @@ def _read_chinese(name: str) -> Predicate | None:
     return None
 
 
-def _join(name: str) -> str:
-    return name.replace("_", "")
-
-
 def _read_table() -> _Table:
     """Read ``predicates.toml``, and return the table of all known names of predicates."""
     exact: dict[str, Predicate] = {}
@@ -364,7 +365,7 @@ def _read_table() -> _Table:
     for written, predicate in list(exact.items()):
         if written.startswith("IS_") and written.count("_") > 1:
             exact.setdefault(written.removeprefix("IS_"), predicate)
-    return _Table(exact, stems, {_join(written): predicate for written, predicate in exact.items()})
+    return _Table(exact, stems, {written.replace("_", ""): predicate for written, predicate in exact.items()})
 
 
 def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Predicate, bool]]:

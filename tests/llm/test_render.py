@@ -75,6 +75,13 @@ def test_render_fence_code_differs_each_time():
     assert all(re.fullmatch("[0-9]{15}", code) for code in codes)
 
 
+def test_render_begins_with_same_rules_types_and_wishes_in_all_requests():
+    one, other = (render_prompt(saying(text, instructions="Be brief.")) for text in ("Hi.", "I moved to Oslo."))
+    end = one.index("\n\nEarlier messages, oldest first")
+    assert one[:end] == other[:end]
+    assert set(fences(one[:end])) == {"entity_types", "instructions"}
+
+
 def test_render_keeps_dollar_signs_of_texts():
     assert "it cost $5, $episode and ${previous}" in render_prompt(saying("it cost $5, $episode and ${previous}"))
 

@@ -21,6 +21,7 @@ MAY, LATER = us(2024, 5, 14), us(2025, 1, 1)
 def fact(sentence: str, start: int = OPEN_START, end: int = OPEN_END, **told: Any) -> DatedFact:
     given = {
         "kind": "state",
+        "predicate": "LIKES",
         "precision": "day",
         "end_precision": "day",
         "said_at": us(2024, 6, 1, 10),
@@ -64,6 +65,8 @@ SENTENCES: dict[str, tuple[DatedFact, str]] = {
     "with an end": (fact("Ann studies", MAY, LATER), "Ann studies (from 2024-05-14 to 2025-01-01)"),
     "only an end": (fact("Ann studies", end=LATER), "Ann studies (until 2025-01-01)"),
     "no date": (fact("Ann likes tea."), "Ann likes tea."),
+    "a passing state": (fact("Ann is tired", predicate="FEELS"), "Ann is tired (said on 2024-06-01)"),
+    "a state that may pass": (fact("Ann's knee is sore", predicate="HAS_SORE"), "Ann's knee is sore (said on 2024-06-01)"),
     "no date but words that count from when it was said": (
         fact("Ann: we met a few years ago"), "Ann: we met a few years ago (said on 2024-06-01)",
     ),

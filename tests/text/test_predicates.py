@@ -12,6 +12,7 @@ from kg_memory.models.ontology import FactType
 from kg_memory.text.predicates import MAX_LENGTH, Predicate, canonical_predicate, declared_predicate, predicate_name
 
 TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))
+HALF_LIVES = TABLE.pop("half_life")
 WRITTEN = [
     written
     for family, groups in TABLE.items()

@@ -133,7 +133,8 @@ MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
 WHERE {BELIEVED}"""
 
 
-DATED = """{sentence: f.sentence, kind: coalesce(f.kind, 'state'), valid_at: b.valid_at, invalid_at: b.invalid_at,
+DATED = """{sentence: f.sentence, predicate: f.predicate, kind: coalesce(f.kind, 'state'), valid_at: b.valid_at,
+  invalid_at: b.invalid_at,
   precision: coalesce(b.precision, 'instant'), end_precision: coalesce(b.end_precision, 'instant'),
   said_at: b.said_at, offset: coalesce([(x)-[:STATES]->(f) WHERE x.at = b.said_at | x.offset][0], 0)}"""
 """A fact ``f`` with the dates of its belief ``b``: a `text.dated.DatedFact`."""

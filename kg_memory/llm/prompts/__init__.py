@@ -36,13 +36,22 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
 """The fields that may be empty; paragraphs that contain only empty fields are left out of the prompt."""
+CONSTANT = frozenset({"entity_types", "fact_types", "instructions"})
+"""The application's own fields. They come first, fenced with a code that is random for each process, not each request:
+so all requests of a process begin with the same rules and types, which providers cache."""
 SIZE_LIMITS = ("maxLength", "maxItems")
-# The digits of a fence's random code: too long to guess, with half the tokens of 16 hexadecimal digits.
-_FENCE_DIGITS = 15
 # Control characters except tab and line ends, and lone surrogates, which are not valid UTF-8.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 # Without spaces after "," and ":", which would be a sixth of a prompt's tokens.
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _random_code() -> str:
+    """Return random digits for fences: too many to guess, with half the tokens of 16 hexadecimal digits."""
+    return f"{secrets.randbelow(10**15):015}"
+
+
+_CODE = _random_code()
 
 
 def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> PromptTemplate[Answer]:
@@ -79,19 +88,21 @@ SCORE = _load("score", Scores, "question", "texts")
 COMMUNITY = _load("community", Descriptions, "communities")
 
 
-def render_prompt(ask: Ask, code: str | None = None) -> str:
+def render_prompt(ask: Ask) -> str:
     """Return the full text to send to the model for *ask*: general instructions, then the prompt with its data.
 
-    Lines with *code* (default: random digits) fence each piece of data. Raises: `ValueError` if the fields of *ask* are
-    not those of the prompt.
+    Each piece of data is fenced by lines with random digits. Raises: `ValueError` if the fields of *ask* are not those
+    of the prompt.
     """
     if set(ask.fields) != ask.prompt.fields:
         raise ValueError(
             f"the prompt {ask.prompt.name} must get the fields {sorted(ask.prompt.fields)}, got {sorted(ask.fields)};"
             " pass exactly these fields"
         )
-    code = code or f"{secrets.randbelow(10**_FENCE_DIGITS):0{_FENCE_DIGITS}}"
-    fenced = {name: f"<<<{name} {code}\n{_to_text(value)}\n{code}>>>" for name, value in ask.fields.items()}
+    varying, fenced = _random_code(), {}
+    for name, value in ask.fields.items():
+        code = _CODE if name in CONSTANT else varying
+        fenced[name] = f"<<<{name} {code}\n{_to_text(value)}\n{code}>>>"
     empty = frozenset(name for name in OPTIONAL & ask.fields.keys() if not ask.fields[name])
     return f"{PREAMBLE}\n{_without(ask.prompt.text, empty).substitute(fenced)}"
 
