@@ -100,6 +100,14 @@ def text_of(message: BaseMessage) -> str:
     return plain_text(content)
 
 
+def until_question(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """Return *messages* up to and including the last human message."""
+    kept = list(messages)
+    while kept and not isinstance(kept[-1], HumanMessage):
+        kept.pop()
+    return kept
+
+
 def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
     """Return the text of the last human message that has text, or None if there is none.
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import wraps
 from typing import Annotated, Any, Literal, NotRequired, ParamSpec, TypedDict, TypeVar
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config, set_config_context
 from langchain_core.tools import BaseTool
 from langgraph.channels import UntrackedValue
@@ -18,7 +18,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
-from kg_memory.adapters.messages import episodes_of, last_asker, last_question
+from kg_memory.adapters.messages import episodes_of, last_asker, last_question, until_question
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Where,
@@ -33,7 +33,7 @@ from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.results import Context, Profile
-from kg_memory.retrieval.context.lines import Template
+from kg_memory.retrieval.context.lines import Template, escape_line
 from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import Call, call
@@ -56,6 +56,7 @@ Remember = Literal["background", "inline", "off"]
 OnError = Literal["continue", "raise"]
 Answer = ToolMessage | Command[Any]
 """The result of a tool call."""
+ASK = "Once in this conversation, where it fits, ask what may have changed: {}"
 UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so where the answer would need it."
 
 
@@ -74,12 +75,13 @@ class Turn(TypedDict):
 
 
 class MemoryState(AgentState[Any]):
-    """The agent's state with two private keys: the record of the current turn, and the text recalled from the memory.
+    """The agent's state with private keys: the current turn, whether a stale fact was asked about, the recalled text.
 
     The recalled text is not stored in checkpoints, where `forget` could not delete it.
     """
 
     kg_memory_turn: NotRequired[Annotated[Turn, PrivateStateAttr]]
+    kg_memory_asked: NotRequired[Annotated[bool, PrivateStateAttr]]
     kg_memory_recalled: NotRequired[Annotated[str, UntrackedValue, PrivateStateAttr]]
 
 
@@ -119,6 +121,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     - *recall*: false turns the search off. *max_tokens*: the maximum size of the text from the memory.
     - *profile_tokens*: if above 0, the profile of the person who asks comes before the text; see
       `GraphMemory.profile`. With *where* there is no profile.
+    - *ask_stale*: true lets the model ask, once in a conversation, about a fact that may have changed, see
+      `GraphMemory.facts.stale`. The answer refreshes or ends it. With *where* it does not ask.
     - *remember*: ``"background"`` reads facts later on a thread, ``"inline"`` before the agent returns, and ``"off"``
       saves nothing.
     - *background*: a `BackgroundMemory` to share between agents; None makes one.
@@ -140,6 +144,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         recall: bool = True,
         max_tokens: int = 1500,
         profile_tokens: int = 0,
+        ask_stale: bool = False,
         remember: Remember = "background",
         background: BackgroundMemory | None = None,
         tools: Sequence[BaseTool] | bool = (),
@@ -167,6 +172,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self._recalls = recall
         self._max_tokens = validate_count("max_tokens", max_tokens)
         self._profile_tokens = validate_count("profile_tokens", profile_tokens, 0)
+        self._asks_stale = ask_stale
         self._remember = _one_of("remember", remember, ("background", "inline", "off"))
         self._names = {"user": validate_speaker("user", user), "assistant": validate_speaker("assistant", assistant)}
         self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
@@ -222,17 +228,27 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
         The search comes first because, after the save, it would find the question itself.
         """
-        messages = _until_question(state)
-        recalled, failed = "", None
+        messages = until_question(state["messages"])
+        recalled, failed, asked = "", None, state.get("kg_memory_asked", False)
         try:
             recalled = yield from self._recall(messages, turn)
+            question = "" if asked else (yield from self._ask_stale(turn))
+            recalled, asked = "\n\n".join(filter(None, (recalled, question))), asked or bool(question)
         except KGMemoryError as error:
             failed = error
         turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn, recalled))
         if failed is not None:
             turn["reached"] = False
             self._pass_over("recall", failed)
-        return {"kg_memory_turn": turn, "kg_memory_recalled": recalled}
+        return {"kg_memory_turn": turn, "kg_memory_recalled": recalled, "kg_memory_asked": asked}
+
+    def _ask_stale(self, turn: Turn) -> Flow[str]:
+        """Return a line that has the model ask about the most useful fact that may have changed, or ""."""
+        if not self._asks_stale or self._options.get("where") is not None:
+            return ""
+        limits = {"believed_at": self._options.get("believed_at"), "limit": 1}
+        stale = yield from call(self.memory.facts, "stale", namespace=turn["namespace"], **limits)
+        return ASK.format(escape_line(stale[0].question)) if stale else ""
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
         """Return the profile of the person who asks, and search results for the last question in *messages*, as text.
@@ -259,7 +275,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if turn is None or not turn["reached"]:
             return ""
         try:
-            return (yield from self._recall(_until_question(state), turn, turn["began"]))
+            return (yield from self._recall(until_question(state["messages"]), turn, turn["began"]))
         except KGMemoryError as error:
             self._pass_over("recall", error)
             return UNREACHABLE
@@ -356,14 +372,6 @@ def _validate_background(background: BackgroundMemory | None, memory: GraphMemor
     if background is not None and not isinstance(background, BackgroundMemory):
         raise SettingsError(f"background must be a BackgroundMemory or None, got {background!r}")
     return background or BackgroundMemory(memory)
-
-
-def _until_question(state: Any) -> list[BaseMessage]:
-    """Return the agent's messages up to and including the last human message."""
-    messages: list[BaseMessage] = list(state["messages"])
-    while messages and not isinstance(messages[-1], HumanMessage):
-        messages.pop()
-    return messages
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any]:

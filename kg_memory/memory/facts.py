@@ -23,31 +23,28 @@ from kg_memory.memory.listing import (
     Time,
     belief_params,
     facts_about,
-    is_reviewed,
     read_consequences,
+    read_evolution,
     read_page,
     read_times,
     start_list,
     to_facts,
 )
 from kg_memory.memory.predicates import read_predicate
-from kg_memory.models.graph import ENDINGS, SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
+from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
 from kg_memory.models.operations import AddResult
-from kg_memory.models.results import FactExplanation, Paged
+from kg_memory.models.results import FactExplanation, Paged, StaleFact
 from kg_memory.retrieval.clocks import parse_moment
 from kg_memory.runtime.effects import fetch, now, run_graph
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EVER, OPEN_END
-from kg_memory.temporal.policy import ConflictPolicy, rivals_by
+from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.predicates import predicate_name
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_author, validate_count, validate_name
 
 MOST_EXPLAINED = 1000
 REFUSED = "a replacement that states no other fact"
-MAX_CHAIN = 64
-"""The most periods that `Facts.evolution` returns."""
 
 
 class Facts(Group):
@@ -149,6 +146,32 @@ class Facts(Group):
         return (yield from read_page(first, limit, after, window, seen))
 
     list, alist = verb(_list)
+
+    def _stale(
+        self,
+        *,
+        about: str | None = None,
+        namespace: str = DEFAULT_NAMESPACE,
+        at: Time | None = None,
+        believed_at: Time | None = None,
+        below: float = 0.5,
+        limit: int = 10,
+    ) -> Flow[builtins.list[StaleFact]]:
+        """Return facts that nobody contradicted, but that may have changed since, the most useful question first.
+
+        Half of the moods change in 60 days, of the jobs in four years, of the homes in five; nobody's birthplace does.
+        These estimates, or the namespace's own history where it has five ended periods, give each state a freshness:
+        1 when it is stated, 0.5 after that time. A plan is stale after its day. *about* is an entity, by name or id.
+        *at* is the time for which to judge (None: now), *below* the highest freshness. An answer that is added as a
+        message refreshes the fact or ends it. Raises `InputError`.
+        """
+        time = yield from now()
+        moments = parse_moment("at", at, time), parse_moment("believed_at", believed_at, time)
+        first = yield from start_list(about, None)
+        found: builtins.list[StaleFact] = yield from run_plugin("stale", first, *moments, below, limit)
+        return found
+
+    stale, astale = verb(_stale)
 
     def _retract(
         self, fact: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
@@ -353,19 +376,6 @@ class Facts(Group):
     consequences, aconsequences = verb(_consequences)
 
 
-def read_evolution(fact: str) -> Flow[list[Fact]]:
-    """Return all periods of *fact* (an id), and of the facts that replaced it or that it replaced, earliest first."""
-    history = yield from require_fact(fact)
-    linked = sorted(_find_chain(history, fact))
-    beliefs = yield from fetch(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
-    periods = [row for row in beliefs if is_reviewed(row)]
-    periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
-    places = [place for place, row in enumerate(periods) if row["fact"]["id"] == fact]
-    last = max(places, default=len(periods) - 1)
-    start = max(0, min(last - MAX_CHAIN // 2, len(periods) - MAX_CHAIN))
-    return [rows.to_fact(row) for row in periods[start : start + MAX_CHAIN]]
-
-
 def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> Flow[list[Source]]:
     """Return the episodes that state *fact* (an id) and were saved by *believed_at* (microseconds), earliest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
@@ -384,13 +394,3 @@ def _events(fact: Fact) -> Iterable[TimelineEvent]:
         yield TimelineEvent(at=fact.known_from, kind="said", fact=fact)
     if fact.invalid_at:
         yield TimelineEvent(at=fact.invalid_at, precision=fact.end_precision, kind="ended", fact=fact)
-
-
-def _find_chain(history: History, fact: str) -> set[str]:
-    """Return the ids of *fact*, of the facts that it replaced, and of those that replaced it, also indirectly."""
-    linked = rivals_by(history.verdicts.values(), *ENDINGS)
-    chain, edge = {fact}, {fact}
-    while edge:
-        edge = set().union(*(linked[id_] for id_ in edge)) - chain
-        chain |= edge
-    return chain

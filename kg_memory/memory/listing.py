@@ -15,18 +15,22 @@ from kg_memory.falkor.queries import premises
 from kg_memory.falkor.queries.filters import Step, filter_step, read_names, start_step
 from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.falkor.rows import Row
-from kg_memory.maintenance.review.reviews import missing_fact, validate_fact_id
+from kg_memory.maintenance.review.reviews import missing_fact, require_fact, validate_fact_id
 from kg_memory.models.filters import Filter, parse_filter
-from kg_memory.models.graph import SOURCES, Consequence, Fact, Kind, Premise
+from kg_memory.models.graph import ENDINGS, SOURCES, Consequence, Fact, Kind, Premise
 from kg_memory.models.results import Paged
 from kg_memory.retrieval.clocks import Window, add_warnings, parse_moment, parse_window, point_of, read_resting
 from kg_memory.runtime.effects import fetch, now
 from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.beliefs import History
 from kg_memory.temporal.interval import EVER, OPEN_END, OPEN_START
+from kg_memory.temporal.policy import rivals_by
 from kg_memory.text.identity import alias_key, replace_unstorable
 from kg_memory.validation import validate_count, validate_name
 
 ALL_FACTS = "MATCH (d:Fact)\nWITH d"
+MAX_CHAIN = 64
+"""The most periods that `read_evolution` returns."""
 NAME_HINT = "an entity's name or one of its aliases"
 
 Time = date | str
@@ -210,3 +214,26 @@ def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]
         path.append(Premise(id=id_, sentence=sentences[id_]))
         id_ = before[id_]
     return tuple(reversed(path))
+
+
+def read_evolution(fact: str) -> Flow[list[Fact]]:
+    """Return all periods of *fact* (an id), and of the facts that replaced it or that it replaced, earliest first."""
+    history = yield from require_fact(fact)
+    linked = sorted(_find_chain(history, fact))
+    beliefs = yield from fetch(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
+    periods = [row for row in beliefs if is_reviewed(row)]
+    periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
+    places = [place for place, row in enumerate(periods) if row["fact"]["id"] == fact]
+    last = max(places, default=len(periods) - 1)
+    start = max(0, min(last - MAX_CHAIN // 2, len(periods) - MAX_CHAIN))
+    return [rows.to_fact(row) for row in periods[start : start + MAX_CHAIN]]
+
+
+def _find_chain(history: History, fact: str) -> set[str]:
+    """Return the ids of *fact*, of the facts that it replaced, and of those that replaced it, also indirectly."""
+    linked = rivals_by(history.verdicts.values(), *ENDINGS)
+    chain, edge = {fact}, {fact}
+    while edge:
+        edge = set().union(*(linked[id_] for id_ in edge)) - chain
+        chain |= edge
+    return chain

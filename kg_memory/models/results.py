@@ -163,6 +163,18 @@ class Neighbour(Value):
     facts: int
 
 
+class StaleFact(Value):
+    """A fact that may have changed since it was last stated, and the question that would tell.
+
+    `freshness`, from 0 to 1, is how likely it still holds, by its age and kind; see `GraphMemory.facts.stale`.
+    """
+
+    fact: Fact
+    freshness: float
+    last_said: datetime
+    question: str
+
+
 class FactExplanation(Value):
     """The evidence for a fact, its history, and the facts that depend on it (`consequences`).
 

@@ -161,7 +161,8 @@ def is_single_valued_state(name: str) -> bool:
 def half_life(name: str, unknown: float = _HALF_LIFE["other"]) -> float:
     """Return an estimate of the days in which half of the states with the predicate *name* change; may be infinite."""
     predicate = canonical_predicate(name)
-    return _HALF_LIFE.get((predicate and predicate.family) or "", unknown)
+    keys = (predicate.name, predicate.family or "") if predicate else ()
+    return next((_HALF_LIFE[key] for key in keys if key in _HALF_LIFE), unknown)
 
 
 @cache

@@ -104,6 +104,17 @@ def test_middleware_recalls_facts_of_another_conversation(agent, memory, namespa
     assert "kg_memory_turn" not in made.get_input_jsonschema()["properties"]
 
 
+def test_middleware_lets_model_ask_one_question_in_a_conversation(agent, memory, namespace):
+    memory.facts.add("Ann", "WORKS_AT", "Acme", at="2020-01-01", namespace=namespace)
+    memory.facts.add("Ann", "LIVES_IN", "<Oslo>", at="2015-01-01", namespace=namespace)
+    made = agent(saver=InMemorySaver(), user="Ann", remember="off", ask_stale=True)
+    for thread in ("1", "1", "2"):
+        made.invoke(user_says("Hello there, what is new?"), **at(namespace, thread))
+    asked = [system(prompt).count("ask what may have changed: Is this still so: Ann ") for prompt in agent.chat.prompts]
+    assert asked == [1, 0, 1]
+    assert "<Oslo>" not in system(agent.chat.prompts[0])
+
+
 def test_middleware_puts_profile_before_recalled_facts(agent, memory, namespace):
     """The profile does not depend on the question, so that a prompt cache can keep the beginning of the prompt."""
     memory.facts.add("Ann", "LIVES_IN", "Oslo", valid_at="2024-05", namespace=namespace)

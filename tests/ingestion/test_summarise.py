@@ -20,7 +20,15 @@ JUNE_2024 = 1_717_200_000_000_000
 
 def fact(sentence: str, **told: Any) -> dict[str, Any]:
     undated = {"valid_at": OPEN_START, "invalid_at": OPEN_END, "precision": "instant", "end_precision": "instant"}
-    return {"sentence": sentence, "predicate": "LIKES", "kind": "state", **undated, "said_at": JUNE_2024, "offset": 0, **told}
+    return {
+        "sentence": sentence,
+        "predicate": "LIKES",
+        "kind": "state",
+        **undated,
+        "said_at": JUNE_2024,
+        "offset": 0,
+        **told,
+    }
 
 
 def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None = None, **told: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ ROUTES = (
     Route("GET", "/facts", "facts.list"),
     Route("POST", "/facts", "facts.add", "write", 201, example=FACT),
     Route("POST", "/facts/batch", "facts.add_many", "write", 201, example={"rows": [FACT]}),
+    Route("GET", "/facts/stale", "facts.stale", heavy=True),
     Route("GET", "/facts/{fact}", "facts.get"),
     Route("GET", "/facts/{fact}/explain", "facts.explain"),
     Route("GET", "/facts/{fact}/sources", "facts.sources"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from math import inf
 from typing import Any
 
 from kg_memory.models.graph import (
@@ -23,9 +24,10 @@ from kg_memory.models.graph import (
 )
 from kg_memory.temporal.interval import midnight
 from kg_memory.text.context_markers import Marker
-from kg_memory.text.dated import bounds_in_words, date_in_words, outcome_in_words, period_in_words
+from kg_memory.text.dated import age_in_words, bounds_in_words, date_in_words, outcome_in_words, period_in_words
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.payloads import hide_payloads
+from kg_memory.text.predicates import half_life
 from kg_memory.text.sentences import LONGEST_TEXT, one_line
 from kg_memory.text.tokenise import terms
 
@@ -120,6 +122,7 @@ class LineMaker:
         begin, end = bounds_in_words(first)
         text, when = self._clean(first.sentence), period_in_words(first, self.now)
         confidence, standing = round(first.confidence, 2), self._standing(first)
+        when = f"{when}{self._age(first)}"
         when = f"{when}; {standing}" if standing else when
         return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark, standing)
 
@@ -133,6 +136,14 @@ class LineMaker:
         premise = fact.doubtful_because[-1]
         since = date_in_words(fact.doubtful_since, fact.doubtful_precision)
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
+
+    def _age(self, fact: Fact) -> str:
+        """Return when *fact* was last stated, if it has probably changed since: ", said 14 months ago"; else ""."""
+        said = fact.last_said
+        if fact.kind != "state" or fact.invalid_at or said is None or self.now is None:
+            return ""
+        is_old = (self.now - said).days > half_life(fact.predicate, unknown=inf)
+        return f", {'said ' if fact.valid_at else ''}{age_in_words(said, self.now)}" if is_old else ""
 
     def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
         """Return the line of the message *first*, with the question it answers, and the times of the facts it states.

@@ -70,15 +70,22 @@ async def recall(call: ToolCall, asked: RecallArguments) -> ToolAnswer:
 
 
 class FactsArguments(ToolArguments):
-    """List the facts about something, now or at a time."""
+    """List facts about something, now or at a time, or stale ones."""
 
     name: str = Field(description=NAME)
+    stale: bool = False
     as_of: str | None = None
     believed_at: str | None = Field(None, description="As believed then.")
 
 
 async def list_facts_about(call: ToolCall, asked: FactsArguments) -> ToolAnswer:
     """Return the facts about an entity that are true at a given time (default: now)."""
+    if asked.stale:
+        old = await call.memory.facts.astale(
+            about=asked.name, namespace=call.namespace, at=asked.as_of, believed_at=asked.believed_at
+        )
+        text = "\n".join(f"- {quote(one.question)}" for one in old) or "Nothing in memory about it seems out of date."
+        return ToolAnswer(f"{DATA}\n{text}", {"facts": [view_fact(one.fact) for one in old]})
     with renaming(as_of="as_of" if asked.as_of else "believed_at"):
         found = await call.memory.facts.aabout(
             asked.name,
@@ -92,7 +99,7 @@ async def list_facts_about(call: ToolCall, asked: FactsArguments) -> ToolAnswer:
 
 
 class HistoryArguments(ToolArguments):
-    """List all periods of facts, past ones too: since when, how often."""
+    """List all periods of facts: since when, how often."""
 
     name: str
     relation: str | None = Field(None, description="Such as: lives in.")
@@ -108,7 +115,7 @@ async def list_history(call: ToolCall, asked: HistoryArguments) -> ToolAnswer:
 
 
 class ExplainArguments(ToolArguments):
-    """Explain why a fact is believed or not: who said it, what ended it, what contradicts it."""
+    """Explain why a fact is believed or not: who said it, what ended or contradicts it."""
 
     fact: str = Field(description="An id, fact:...")
 

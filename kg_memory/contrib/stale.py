@@ -1,0 +1,90 @@
+"""`GraphMemory.facts.stale`: facts that nobody contradicted, but that may have changed since they were last stated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from statistics import median
+
+from kg_memory.falkor.queries.filters import Step
+from kg_memory.falkor.queries.search import FACTS_BY_ID
+from kg_memory.falkor.rows import Row, to_datetime
+from kg_memory.memory.listing import belief_params, to_facts
+from kg_memory.models.graph import SOURCES, Fact
+from kg_memory.models.results import StaleFact
+from kg_memory.runtime.effects import fetch
+from kg_memory.runtime.flow import Flow
+from kg_memory.temporal.interval import DAY, OPEN_START, stretch_length
+from kg_memory.text.dated import age_in_words
+from kg_memory.text.predicates import half_life
+from kg_memory.validation import validate_count
+
+ENOUGH = 5
+"""The number of ended periods from which the namespace's own history tells how long a state lasts."""
+DUE = 60
+"""The half-life, in days, of a plan after its day; of a plan without a day, it is `UNDATED`."""
+UNDATED = 180
+_CHINESE = re.compile("[\u3400-\u9fff]")
+_BELIEVED = "b.created_at <= $believed_at AND b.expired_at > $believed_at"
+_AGES = f"""
+MATCH (d)-[:HELD]->(b:Belief)
+WHERE coalesce(d.kind, 'state') IN ['state', 'plan'] AND b.valid_at <= $at AND b.invalid_at > $at AND {_BELIEVED}
+MATCH (x:Episode)-[:STATES]->(d)
+WHERE x.created_at <= $believed_at AND x.at <= $at
+RETURN d.id AS id, d.predicate AS predicate, coalesce(d.kind, 'state') AS kind, b.valid_at AS valid_at,
+  coalesce(b.precision, 'instant') AS precision, max(x.at) AS said_at
+"""
+_ENDED = f"""
+MATCH (f:Fact)-[:HELD]->(b:Belief)
+WHERE coalesce(f.kind, 'state') = 'state' AND b.valid_at > {OPEN_START} AND b.invalid_at <= $at AND {_BELIEVED}
+WITH f.predicate AS predicate, collect(b.invalid_at - b.valid_at) AS spans
+WHERE size(spans) >= $enough
+RETURN predicate, spans
+"""
+
+
+def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int) -> Flow[list[StaleFact]]:
+    """Return at most *limit* facts with a freshness of *below* at the most, the most useful question first.
+
+    *first* is the beginning of the query that matches the facts ``d``. *at* is the time at which they must hold, as the
+    memory knew at *believed_at*; both are microseconds since the epoch. The benefit of a question is p (1 - p) times
+    the half-life: how open the answer is (p is the freshness), and how long it stays true.
+    """
+    times = {"at": at, "believed_at": believed_at}
+    ended = yield from fetch(_ENDED, enough=ENOUGH, **times)
+    lasts = {row["predicate"]: median(row["spans"]) / DAY for row in ended}
+    found: dict[str, tuple[float, float, int]] = {}
+    for row in (yield from fetch(first.cypher + _AGES, **first.params, **times)):
+        age, days = _age(row, at, lasts)
+        fresh = 0.5 ** (age / days)
+        if fresh <= below:
+            found[row["id"]] = fresh * (1 - fresh) * days, fresh, row["said_at"]
+    best = sorted(found, key=lambda id_: (-found[id_][0], id_))[: validate_count("limit", limit)]
+    seen = yield from belief_params((at, at + 1), believed_at)
+    stored = yield from fetch(FACTS_BY_ID, ids=best, sources=SOURCES, **seen)
+    facts = {fact.id: fact for fact in (yield from to_facts(stored, (at, at + 1), believed_at))}
+    return [_stale(facts[id_], *found[id_][1:], at) for id_ in best if id_ in facts]
+
+
+def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
+    """Return (age, half-life) of a fact in days: of a state since it was last stated, of a plan since its day passed.
+
+    *lasts* are the days that ended states lasted in this namespace, by predicate.
+    """
+    if row["kind"] == "plan" and row["valid_at"] > OPEN_START:
+        over = row["valid_at"] + stretch_length(row["valid_at"], row["precision"])
+        return (DUE + (at - over) / DAY if over <= at else 0.0), DUE
+    days = UNDATED if row["kind"] == "plan" else lasts.get(row["predicate"]) or half_life(row["predicate"])
+    return max(at - row["said_at"], 0) / DAY, days
+
+
+def _stale(fact: Fact, fresh: float, said_at: int, at: int) -> StaleFact:
+    """Return *fact* with its freshness and the question that would refresh it, in the language of its sentence."""
+    said, sentence = to_datetime(said_at), fact.sentence.rstrip(".。")
+    if _CHINESE.search(sentence):
+        asks = "这个计划怎么样了" if fact.kind == "plan" else "现在还是这样吗"
+        question = f"{asks}：{sentence}？"
+    else:
+        asks = "What became of this plan" if fact.kind == "plan" else "Is this still so"
+        question = f"{asks}: {sentence}? It was said {age_in_words(said, to_datetime(at))}."
+    return StaleFact(fact=fact, freshness=round(fresh, 3), last_said=said, question=question)
