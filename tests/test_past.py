@@ -139,7 +139,7 @@ def test_undated_fact_is_known_from_the_time_of_its_episode(world):
     assert (fact.valid_at, fact.known_from) == (None, datetime(2021, 5, 14, tzinfo=UTC))
     assert sentences(world.facts.about("Ann", as_of="2021-05-13")) == []
     assert sentences(world.facts.about("Ann", as_of="2021-05-14")) == [OSLO]
-    assert f"- {OSLO} (said on 14 May 2021)" in world.context("Oslo")
+    assert f"- {OSLO} (said on 14 May 2021, " in world.context("Oslo"), "and its age"
     world.add("I left Paris until 2019-01-01.", speaker="Ann", at="2021-05-14")  # it held before its end
     assert sentences(world.facts.about("Ann", as_of="2018-12-31")) == [PARIS]
     assert sentences(world.facts.about("Ann", as_of="2019-01-01")) == []

@@ -11,7 +11,7 @@ import pytest
 from kg_memory import GraphMemory, Settings
 from kg_memory.cli import main
 from kg_memory.errors import InputError
-from kg_memory.memory import facts as memory_facts
+from kg_memory.memory import listing
 from kg_memory.models.ontology import FactType
 from tests.bound import Verbs
 
@@ -114,7 +114,7 @@ def test_superseded_facts_stay_stored_and_evolution_is_limited(verbs, monkeypatc
 
     Features: C53.
     """
-    monkeypatch.setattr(memory_facts, "MAX_CHAIN", 8)
+    monkeypatch.setattr(listing, "MAX_CHAIN", 8)
     for number in range(14):
         begin = f"20{10 + number // 12:02}-{1 + number % 12:02}-01"
         verbs.facts.add("Max", "PREFERS_EDITOR", f"editor {number}", valid_at=begin, at=begin)

@@ -28,13 +28,14 @@ from kg_memory.adapters.namespace import (
     validate_speaker,
 )
 from kg_memory.adapters.nodes import with_memory
+from kg_memory.adapters.rendering import section
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused, MissingExtra, SettingsError
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.results import Context, Profile
-from kg_memory.retrieval.context.lines import Template, escape_line
-from kg_memory.retrieval.context.templates import render
+from kg_memory.retrieval.context.lines import Template
+from kg_memory.retrieval.context.templates import fact_line, render
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import Call, call
 from kg_memory.runtime.flow import Flow, arun, run
@@ -56,7 +57,7 @@ Remember = Literal["background", "inline", "off"]
 OnError = Literal["continue", "raise"]
 Answer = ToolMessage | Command[Any]
 """The result of a tool call."""
-ASK = "Once in this conversation, where it fits, ask what may have changed: {}"
+ASK = "The next fact may have changed. Once in this conversation, where it fits, ask the user whether it is still so."
 UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so where the answer would need it."
 
 
@@ -121,8 +122,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     - *recall*: false turns the search off. *max_tokens*: the maximum size of the text from the memory.
     - *profile_tokens*: if above 0, the profile of the person who asks comes before the text; see
       `GraphMemory.profile`. With *where* there is no profile.
-    - *ask_stale*: true lets the model ask, once in a conversation, about a fact that may have changed, see
-      `GraphMemory.facts.stale`. The answer refreshes or ends it. With *where* it does not ask.
+    - *ask_stale*: true lets the model ask the user, once in a conversation, about a fact that may have changed, see
+      `GraphMemory.facts.stale`. The answer refreshes or ends it. It needs a checkpointer. With *where* it does not ask.
     - *remember*: ``"background"`` reads facts later on a thread, ``"inline"`` before the agent returns, and ``"off"``
       saves nothing.
     - *background*: a `BackgroundMemory` to share between agents; None makes one.
@@ -232,7 +233,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         recalled, failed, asked = "", None, state.get("kg_memory_asked", False)
         try:
             recalled = yield from self._recall(messages, turn)
-            question = "" if asked else (yield from self._ask_stale(turn))
+            question = "" if asked else (yield from self._ask_stale(turn, last_asker(messages, self._names["user"])))
             recalled, asked = "\n\n".join(filter(None, (recalled, question))), asked or bool(question)
         except KGMemoryError as error:
             failed = error
@@ -242,13 +243,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             self._pass_over("recall", failed)
         return {"kg_memory_turn": turn, "kg_memory_recalled": recalled, "kg_memory_asked": asked}
 
-    def _ask_stale(self, turn: Turn) -> Flow[str]:
-        """Return a line that has the model ask about the most useful fact that may have changed, or ""."""
+    def _ask_stale(self, turn: Turn, asker: str) -> Flow[str]:
+        """Return text that has the model ask whether a fact about *asker* that may have changed is still so, or ""."""
         if not self._asks_stale or self._options.get("where") is not None:
             return ""
         limits = {"believed_at": self._options.get("believed_at"), "limit": 1}
-        stale = yield from call(self.memory.facts, "stale", namespace=turn["namespace"], **limits)
-        return ASK.format(escape_line(stale[0].question)) if stale else ""
+        stale = yield from call(self.memory.facts, "stale", about=asker, namespace=turn["namespace"], **limits)
+        return f"{ASK}\n{section('facts', [fact_line(stale[0].fact, set())])}" if stale else ""
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
         """Return the profile of the person who asks, and search results for the last question in *messages*, as text.

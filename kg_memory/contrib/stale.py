@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from statistics import median
+from math import inf, log
 
 from kg_memory.falkor.queries.filters import Step
+from kg_memory.falkor.queries.fragments import UNEXPIRED
 from kg_memory.falkor.queries.search import FACTS_BY_ID
 from kg_memory.falkor.rows import Row, to_datetime
 from kg_memory.memory.listing import belief_params, to_facts
@@ -14,33 +15,35 @@ from kg_memory.models.graph import SOURCES, Fact
 from kg_memory.models.results import StaleFact
 from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
-from kg_memory.temporal.interval import DAY, OPEN_START, stretch_length
+from kg_memory.temporal.interval import DAY, OPEN_END, OPEN_START, stretch_length
 from kg_memory.text.dated import age_in_words
 from kg_memory.text.predicates import half_life
-from kg_memory.validation import validate_count
+from kg_memory.validation import validate_count, validate_number
 
 ENOUGH = 5
 """The number of ended periods from which the namespace's own history tells how long a state lasts."""
 DUE = 60
 """The half-life, in days, of a plan after its day; of a plan without a day, it is `UNDATED`."""
 UNDATED = 180
-_CHINESE = re.compile("[\u3400-\u9fff]")
+_CHINESE, _OTHER = re.compile("[\u3400-\u9fff]"), re.compile("[A-Za-z\u3040-\u30ff]")
 _BELIEVED = "b.created_at <= $believed_at AND b.expired_at > $believed_at"
 _AGES = f"""
 MATCH (d)-[:HELD]->(b:Belief)
 WHERE coalesce(d.kind, 'state') IN ['state', 'plan'] AND b.valid_at <= $at AND b.invalid_at > $at AND {_BELIEVED}
-MATCH (x:Episode)-[:STATES]->(d)
-WHERE x.created_at <= $believed_at AND x.at <= $at
+MATCH (x:Episode)-[st:STATES]->(d)
+WHERE x.created_at <= $believed_at AND x.at <= $at AND coalesce(st.refuted, false) = false AND {UNEXPIRED}
 RETURN d.id AS id, d.predicate AS predicate, coalesce(d.kind, 'state') AS kind, b.valid_at AS valid_at,
-  coalesce(b.precision, 'instant') AS precision, max(x.at) AS said_at
+  b.invalid_at AS invalid_at, coalesce(b.precision, 'instant') AS precision, max(x.at) AS said_at
 """
-_ENDED = f"""
+_LASTED = f"""
 MATCH (f:Fact)-[:HELD]->(b:Belief)
-WHERE coalesce(f.kind, 'state') = 'state' AND b.valid_at > {OPEN_START} AND b.invalid_at <= $at AND {_BELIEVED}
-WITH f.predicate AS predicate, collect(b.invalid_at - b.valid_at) AS spans
-WHERE size(spans) >= $enough
-RETURN predicate, spans
+WHERE coalesce(f.kind, 'state') = 'state' AND b.valid_at > {OPEN_START} AND b.valid_at <= $at AND {_BELIEVED}
+WITH f.predicate AS predicate, sum(CASE WHEN b.invalid_at <= $at THEN 1 ELSE 0 END) AS ended,
+  sum(CASE WHEN b.invalid_at <= $at THEN b.invalid_at ELSE $at END - b.valid_at) AS lasted
+WHERE ended >= $enough
+RETURN predicate, ended, lasted
 """
+"""Returns how long the states of each predicate lasted in all, up to now if they have not ended, and how many ended."""
 
 
 def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int) -> Flow[list[StaleFact]]:
@@ -50,16 +53,19 @@ def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int)
     memory knew at *believed_at*; both are microseconds since the epoch. The benefit of a question is p (1 - p) times
     the half-life: how open the answer is (p is the freshness), and how long it stays true.
     """
+    most, highest = validate_count("limit", limit), validate_number("below", below, 0, 1)
     times = {"at": at, "believed_at": believed_at}
-    ended = yield from fetch(_ENDED, enough=ENOUGH, **times)
-    lasts = {row["predicate"]: median(row["spans"]) / DAY for row in ended}
+    told = yield from fetch(first.cypher + _AGES, **first.params, **times)
+    lasted = (yield from fetch(_LASTED, enough=ENOUGH, **times)) if told else []
+    # The half-life of a constant rate of ends, of which periods that go on are a part.
+    lasts = {row["predicate"]: log(2) * row["lasted"] / row["ended"] / DAY for row in lasted}
     found: dict[str, tuple[float, float, int]] = {}
-    for row in (yield from fetch(first.cypher + _AGES, **first.params, **times)):
+    for row in told:
         age, days = _age(row, at, lasts)
         fresh = 0.5 ** (age / days)
-        if fresh <= below:
+        if fresh <= highest and days < inf:
             found[row["id"]] = fresh * (1 - fresh) * days, fresh, row["said_at"]
-    best = sorted(found, key=lambda id_: (-found[id_][0], id_))[: validate_count("limit", limit)]
+    best = sorted(found, key=lambda id_: (-found[id_][0], id_))[:most]
     seen = yield from belief_params((at, at + 1), believed_at)
     stored = yield from fetch(FACTS_BY_ID, ids=best, sources=SOURCES, **seen)
     facts = {fact.id: fact for fact in (yield from to_facts(stored, (at, at + 1), believed_at))}
@@ -69,19 +75,20 @@ def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int)
 def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
     """Return (age, half-life) of a fact in days: of a state since it was last stated, of a plan since its day passed.
 
-    *lasts* are the days that ended states lasted in this namespace, by predicate.
+    *lasts* has half-lives in days from this namespace's own history, by predicate.
     """
     if row["kind"] == "plan" and row["valid_at"] > OPEN_START:
         over = row["valid_at"] + stretch_length(row["valid_at"], row["precision"])
-        return (DUE + (at - over) / DAY if over <= at else 0.0), DUE
-    days = UNDATED if row["kind"] == "plan" else lasts.get(row["predicate"]) or half_life(row["predicate"])
-    return max(at - row["said_at"], 0) / DAY, days
+        is_over = over <= at and row["invalid_at"] == OPEN_END  # until its end, a plan is being carried out
+        return (DUE + (at - over) / DAY if is_over else 0.0), DUE
+    days = UNDATED if row["kind"] == "plan" else half_life(row["predicate"])
+    return max(at - row["said_at"], 0) / DAY, days if days == inf else lasts.get(row["predicate"], days)
 
 
 def _stale(fact: Fact, fresh: float, said_at: int, at: int) -> StaleFact:
-    """Return *fact* with its freshness and the question that would refresh it, in the language of its sentence."""
+    """Return *fact* with its freshness and the question that would refresh it, in Chinese or English."""
     said, sentence = to_datetime(said_at), fact.sentence.rstrip(".。")
-    if _CHINESE.search(sentence):
+    if len(_CHINESE.findall(sentence)) > len(_OTHER.findall(sentence)):
         asks = "这个计划怎么样了" if fact.kind == "plan" else "现在还是这样吗"
         question = f"{asks}：{sentence}？"
     else:

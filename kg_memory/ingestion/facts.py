@@ -318,9 +318,6 @@ def _to_stated(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
             yield stated
 
 
-# Predicates
-
-
 def find_meanings(
     predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
@@ -338,6 +335,8 @@ def find_meanings(
         row, of_rule = stored.get(name), stored.get(rules.get(name, ""))
         if row is None and of_rule is not None and of_rule["origin"] == "corrected":
             row = of_rule  # a person's correction of a predicate applies to its synonyms
+        if row and row["single_valued"] is None and row["origin"] == "learned":
+            row = None  # it was kept without asking; now that it comes again, it is asked about
         meaning = _look_up(name, row, settings)
         meanings[name] = meaning or Meaning(name)  # kept if the model's answer leaves it out
         missing |= {} if meaning else {name: sentence}
@@ -353,14 +352,14 @@ def _ask_meanings(
     types = (predicate_name(declared.name) for declared in settings.fact_types)
     in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
     words = {name: set(terms(name.replace("_", " "))) for name in (*in_use, *missing)}
-    asks_all = settings.fact_types
-    alike = {n: {k for k in in_use if asks_all or not n.isascii() or words[n] & words[k]} for n in missing}
+    alike = {n: {k for k in in_use if settings.fact_types or not n.isascii() or words[n] & words[k]} for n in missing}
     known = [name for name in in_use if any(name in names for names in alike.values())][:MOST_SHOWN]
-    items = [{"name": name, "sentence": sentence} for name, sentence in missing.items() if alike[name]]
+    items = [{"name": name, "sentence": told} for name, told in missing.items() if alike[name] or name in stored]
     answers = yield from ask_in_batches(PREDICATES, "predicates", items, {"known": known})
     given = [row for answer in answers for row in answer.predicates if row.name in missing]
-    kept = {name: NewPredicate(name, name, None) for name in missing if not alike[name]}
-    return kept | {row.name: _new_predicate(row, settings) for row in given}
+    learned = {row.name: _new_predicate(row, settings) for row in given}
+    learned |= {name: replace(learned[name], canonical=name) for name in learned if name in stored}
+    return {name: NewPredicate(name, name, None) for name in missing if not alike[name]} | learned
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:

@@ -162,11 +162,12 @@ class Facts(Group):
         Half of the moods change in 60 days, of the jobs in four years, of the homes in five; nobody's birthplace does.
         These estimates, or the namespace's own history where it has five ended periods, give each state a freshness:
         1 when it is stated, 0.5 after that time. A plan is stale after its day. *about* is an entity, by name or id.
-        *at* is the time for which to judge (None: now), *below* the highest freshness. An answer that is added as a
-        message refreshes the fact or ends it. Raises `InputError`.
+        *at* is the time for which to judge (None: *believed_at* or now), *below* the highest freshness, from 0 to 1. An
+        answer that is added as a message refreshes the fact or ends it. Raises `InputError`.
         """
         time = yield from now()
-        moments = parse_moment("at", at, time), parse_moment("believed_at", believed_at, time)
+        believed = parse_moment("believed_at", believed_at, time)
+        moments = parse_moment("at", at, believed), believed
         first = yield from start_list(about, None)
         found: builtins.list[StaleFact] = yield from run_plugin("stale", first, *moments, below, limit)
         return found

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from falkordb.helpers import quote_string
@@ -25,9 +26,9 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.wire import prepend_parameters, to_literal
 from kg_memory.ingestion.filter import injection_flags, without_contexts
 from kg_memory.ingestion.receive import measure_depth, parse_at, split_content, validate_episode
+from kg_memory.llm import prompts
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, salvage
 from kg_memory.llm.prompts import OPTIONAL
-from kg_memory.llm.prompts import render_prompt as rendered
 from kg_memory.models import filters
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.templates import TEMPLATES, render
@@ -91,7 +92,8 @@ def test_parse_reads_or_refuses_any_model_answer(text: str, prompt: PromptTempla
 def test_prompt_keeps_any_data_in_its_fences(value: Any, text: str, prompt: PromptTemplate[Any]) -> None:
     fields = dict(zip(sorted(prompt.fields), cycle((value, text)), strict=False))
     code = "012345678901234"
-    asked = rendered(Ask(prompt, fields), code)
+    with patch.multiple(prompts, _CODE=code, _random_code=lambda: code):
+        asked = prompts.render_prompt(Ask(prompt, fields))
     asked.encode()
     told = [name for name, given in fields.items() if given or name not in OPTIONAL]
     assert asked.count(f" {code}\n") == asked.count(f"\n{code}>>>") == len(told)

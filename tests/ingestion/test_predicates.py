@@ -102,5 +102,9 @@ def test_predicate_unlike_all_known_ones_keeps_its_name_without_model_call():
     meaning, learned, effects = find_meaning("XERBLATS", [row("ZORPS", "GLORPS")])
     assert (meaning, len(effects)) == (Meaning("XERBLATS"), 1)
     assert learned == (NewPredicate("XERBLATS", "XERBLATS", single_valued=None),)
+    again = row("XERBLATS", "XERBLATS", one=None), answer_for("XERBLATS", "GLORPS", one=True)
+    meaning, learned, _ = find_meaning("XERBLATS", [again[0]], again[1])
+    assert learned == (NewPredicate("XERBLATS", "XERBLATS", single_valued=True),), "asked about when it comes again"
+    assert (meaning.name, meaning.single_valued) == ("XERBLATS", True)
     _, _, effects = find_meaning("爱喝", [], answer_for("爱喝", "LIKES_TO_DRINK"))
     assert effects[-1].fields["predicates"] == [{"name": "爱喝", "sentence": "Ann says so."}]

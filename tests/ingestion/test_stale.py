@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pytest
 
+from kg_memory.errors import InputError
 from kg_memory.text.predicates import canonical_predicates, half_life
 from tests.ingestion.conftest import Open
 from tests.scripted import Scripted
@@ -105,15 +107,39 @@ def test_own_history_of_namespace_is_preferred_to_estimates(offline):
         ]
 
     offline.facts.add_many([row for person in ("Bo", "Cy") for row in moves(person)], namespace="moving")
-    offline.facts.add_many([History("Di", "LIVES_IN", "Rome", 0, True, "").row(400)], namespace="moving")
+    offline.facts.add_many([History("Di", "LIVES_IN", "Rome", 0, True, "").row(800)], namespace="moving")
     [stale] = offline.facts.stale(about="Di", at=NOW, namespace="moving")
-    assert 0.4 < stale.freshness < 0.5, "homes last a year here"
-    assert offline.facts.stale(at=NOW, namespace="moving", limit=1) == [stale], "the most useful question first"
+    assert 0.3 < stale.freshness < 0.4, (
+        "eight homes lasted twelve years, of which six ended: half of them end in 17 months"
+    )
+    births = [
+        {"subject": f"P{n}", "predicate": "BORN_IN", "object": "Rome", "valid_at": "2000", "invalid_at": "2001"}
+        for n in range(9)
+    ]
+    offline.facts.add_many(
+        [*births, {"subject": "Di", "predicate": "BORN_IN", "object": "Pisa", "at": "2001-01-01"}], namespace="moving"
+    )
+    assert offline.facts.stale(about="Di", at=NOW, namespace="moving") == [stale], "a birthplace stays"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"below": "0.5"}, {"below": 2}, {"below": float("nan")}, {"limit": 0}, {"at": "soonish"}]
+)
+def test_wrong_arguments_of_stale_are_refused(offline, told, wrong):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} must be"):
+        offline.facts.stale(namespace=told, **wrong)
+
+
+def test_all_facts_can_be_listed_by_freshness(offline, told):
+    found = asyncio.run(offline.facts.astale(namespace=told, at="2026-05-01", below=1, limit=1000))
+    assert len(found) > len(HISTORIES) / 2
+    assert all(each.fact.predicate != "BORN_IN" for each in found)
+    assert offline.facts.stale(namespace="elsewhere") == []
 
 
 @pytest.mark.parametrize(
     ("day", "now", "is_stale"), [("2026-03-09", "2026-03-08", False), ("2026-03-09", "2026-03-12", True),
-    (None, "2026-04-01", False), (None, "2026-09-01", True)],
+    ("2026-03", "2026-03-20", False), (None, "2026-04-01", False), (None, "2026-09-01", True)],
 )  # fmt: skip
 def test_plan_is_stale_after_its_day(standard: Open, namespace, day, now, is_stale):
     fact = {"subject": "Ann", "predicate": "VISITS", "objects": ["Rome"], "sentence": "Ann visits Rome", "kind": "plan",

@@ -75,11 +75,13 @@ def test_render_fence_code_differs_each_time():
     assert all(re.fullmatch("[0-9]{15}", code) for code in codes)
 
 
-def test_render_begins_with_same_rules_types_and_wishes_in_all_requests():
+def test_render_begins_with_same_rules_and_types_in_all_requests():
     one, other = (render_prompt(saying(text, instructions="Be brief.")) for text in ("Hi.", "I moved to Oslo."))
-    end = one.index("\n\nEarlier messages, oldest first")
+    end = one.index("\n\nThe one exception")
     assert one[:end] == other[:end]
-    assert set(fences(one[:end])) == {"entity_types", "instructions"}
+    assert set(fences(one[:end])) == {"entity_types"}
+    wishes = {re.search(r"<<<instructions (\w+)", text)[1] for text in (one, other)}
+    assert len(wishes) == 2, "whoever learns the code of one request cannot give wishes in another"
 
 
 def test_render_keeps_dollar_signs_of_texts():

@@ -32,7 +32,7 @@ def test_corrected_predicate_is_listed_and_used_for_later_facts(world, verbs):
     use_predicate(world, "dwells around")
     world.moves("Oslo", "2024-01-01")
     assert verbs.predicates.list() == [
-        PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", single_valued=False, origin="learned")
+        PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", single_valued=None, origin="learned")
     ]
     corrected = PredicateInfo(name="DWELLS_AROUND", canonical="LIVES_IN", single_valued=True, origin="corrected")
     assert verbs.predicates.update("dwells around", canonical="lives in", single_valued=True) == corrected

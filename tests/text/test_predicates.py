@@ -9,10 +9,17 @@ from hypothesis import strategies as st
 
 from kg_memory.contrib.offline import lexicon, statements
 from kg_memory.models.ontology import FactType
-from kg_memory.text.predicates import MAX_LENGTH, Predicate, canonical_predicate, declared_predicate, predicate_name
+from kg_memory.text.predicates import (
+    MAX_LENGTH,
+    Predicate,
+    canonical_predicate,
+    canonical_predicates,
+    declared_predicate,
+    predicate_name,
+)
 
 TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))
-HALF_LIVES = TABLE.pop("half_life")
+HALF_LIVES = {name for names in TABLE.pop("half_life").values() for name in names.split()}
 WRITTEN = [
     written
     for family, groups in TABLE.items()
@@ -296,3 +303,7 @@ def test_declared_fact_type_overrides_the_table(name, expected):
 def test_declared_predicate_prefers_the_exact_name():
     types = (FactType("LIVES_IN", ""), FactType("RESIDES_IN", "", single_valued=False))
     assert declared_predicate("RESIDES_IN", types) == Predicate("RESIDES_IN", False, "residence")
+
+
+def test_half_lives_are_of_families_and_predicates():
+    assert {*TABLE, *canonical_predicates(), "other"} - {"words"} >= HALF_LIVES

@@ -84,6 +84,8 @@ NAMES: Mapping[str, Parameter] = {
     ),
     "since": Parameter("From this time on. " + TIME, example="2024-01-01", type=str),
     "until": Parameter("Before this time. " + TIME, type=str | None),
+    "facts.stale.at": Parameter("The time for which to judge; `believed_at` or now if left out.", type=str | None),
+    "facts.stale.below": Parameter("The highest freshness, from 0 to 1."),
     "unreviewed": Parameter("Whether to include facts that wait for review."),
     "limit": Parameter("The most items to return.", example=20),
     "question": Parameter("A question or search words; times in it (`in 2023`) decide which facts come first."),

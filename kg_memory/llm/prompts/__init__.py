@@ -36,9 +36,10 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 OPTIONAL = frozenset({"previous", "fact_types", "instructions"})
 """The fields that may be empty; paragraphs that contain only empty fields are left out of the prompt."""
-CONSTANT = frozenset({"entity_types", "fact_types", "instructions"})
-"""The application's own fields. They come first, fenced with a code that is random for each process, not each request:
-so all requests of a process begin with the same rules and types, which providers cache."""
+CONSTANT = frozenset({"entity_types", "fact_types"})
+"""The types, which come first, fenced with a code that is random for each process, not each request: so all requests of
+a process begin with the same rules and types, which providers cache. `instructions`, which a model follows, are not
+among them: their code must be new in each request."""
 SIZE_LIMITS = ("maxLength", "maxItems")
 # Control characters except tab and line ends, and lone surrogates, which are not valid UTF-8.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")

@@ -118,11 +118,12 @@ class LineMaker:
 
     def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
         """Return the line of the fact *first*, with the sources of all facts in *group*, which say the same."""
-        sources = (self._reference(source.source_id, source.episode) for fact in group for source in fact.sources)
+        same = list(group)
+        sources = (self._reference(source.source_id, source.episode) for fact in same for source in fact.sources)
         begin, end = bounds_in_words(first)
         text, when = self._clean(first.sentence), period_in_words(first, self.now)
         confidence, standing = round(first.confidence, 2), self._standing(first)
-        when = f"{when}{self._age(first)}"
+        when = f"{when}{self._age(first, max((fact.last_said for fact in same if fact.last_said), default=None))}"
         when = f"{when}; {standing}" if standing else when
         return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark, standing)
 
@@ -137,9 +138,8 @@ class LineMaker:
         since = date_in_words(fact.doubtful_since, fact.doubtful_precision)
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
-    def _age(self, fact: Fact) -> str:
-        """Return when *fact* was last stated, if it has probably changed since: ", said 14 months ago"; else ""."""
-        said = fact.last_said
+    def _age(self, fact: Fact, said: datetime | None) -> str:
+        """Return when *fact* was last *said*, if it has probably changed since: ", said 14 months ago"; else ""."""
         if fact.kind != "state" or fact.invalid_at or said is None or self.now is None:
             return ""
         is_old = (self.now - said).days > half_life(fact.predicate, unknown=inf)

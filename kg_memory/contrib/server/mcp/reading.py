@@ -81,11 +81,11 @@ class FactsArguments(ToolArguments):
 async def list_facts_about(call: ToolCall, asked: FactsArguments) -> ToolAnswer:
     """Return the facts about an entity that are true at a given time (default: now)."""
     if asked.stale:
-        old = await call.memory.facts.astale(
-            about=asked.name, namespace=call.namespace, at=asked.as_of, believed_at=asked.believed_at
-        )
-        text = "\n".join(f"- {quote(one.question)}" for one in old) or "Nothing in memory about it seems out of date."
-        return ToolAnswer(f"{DATA}\n{text}", {"facts": [view_fact(one.fact) for one in old]})
+        with renaming(at="as_of" if asked.as_of else "believed_at", about="name"):
+            old = await call.memory.facts.astale(
+                about=asked.name, namespace=call.namespace, at=asked.as_of, believed_at=asked.believed_at
+            )
+        return answer_facts([one.fact for one in old], f"Nothing about {quote(asked.name)!r} seems out of date.")
     with renaming(as_of="as_of" if asked.as_of else "believed_at"):
         found = await call.memory.facts.aabout(
             asked.name,
