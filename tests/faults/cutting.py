@@ -41,8 +41,11 @@ def save_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) ->
     assert at > 20
 
 
-def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> None:
-    """Add a second message, with a cut at each command in turn; a resume stores it once and pays no answer twice."""
+def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How, *, in_parts: bool = False) -> None:
+    """Add a second message, with a cut at each command in turn; a resume stores it once and pays no answer twice.
+
+    A message that is saved *in_parts* may have a part saved before it is read.
+    """
 
     def add() -> None:
         memory.add(**MESSAGES[1], namespace=NAMESPACE)
@@ -64,7 +67,7 @@ def add_at_every_command(plan: Plan, tenant: Tenant, opened: Open, how: How) -> 
             plan.choose(at, how)
             if not _cut(plan, memory, add):
                 break
-            assert tenant.flaws() == []
+            assert not [found for found in tenant.flaws() if not (in_parts and "not read" in found["flaw"])]
             memory.episodes.resume(namespace=NAMESPACE)
             assert memory.stats(namespace=NAMESPACE).waiting == 0
             add()

@@ -45,4 +45,4 @@ def test_connection_cut_in_add_is_safe(proxy: Proxy, tenant: Tenant, opened: Ope
     """A cut at any command of `add` loses nothing and pays no answer twice."""
     monkeypatch.setattr(dedupe, "MOST_AT_ONCE", most)
     monkeypatch.setattr(save, "MOST_AT_ONCE", most)
-    add_at_every_command(proxy.plan, tenant, opened, how)
+    add_at_every_command(proxy.plan, tenant, opened, how, in_parts=most == 1)
