@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta, timezone
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kg_memory.falkor.queries import facts as queries
@@ -48,6 +49,7 @@ UNSUPPORTED = "its quote is not in the message, and no other words there support
 INCOMPLETE = "it is stored without one of its objects, which is not an entity"
 MOST_CACHED = 4096  # learned predicates; a namespace with more reads the database for each episode
 MOST_SHOWN = 100  # existing predicate names that the model is shown
+_words_of = lru_cache(maxsize=2 * MOST_CACHED)(lambda name: frozenset(terms(name.replace("_", " "))))
 _REPLACES = re.compile(
     r"\b(?:now|instead|no longer|any ?more|switch\w*|swap\w*|replac\w*|changed)\b|换|改|现在|如今|不再|替",
     re.IGNORECASE,
@@ -351,12 +353,12 @@ def _ask_meanings(
     """Return the predicate to store for each name in *missing* (name -> sentence); a name unlike all known is kept."""
     types = (predicate_name(declared.name) for declared in settings.fact_types)
     in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
-    words = {name: set(terms(name.replace("_", " "))) for name in (*in_use, *missing)}
+    words = {name: _words_of(name) for name in (*in_use, *missing)}
     alike = {n: {k for k in in_use if settings.fact_types or not n.isascii() or words[n] & words[k]} for n in missing}
     known = [name for name in in_use if any(name in names for names in alike.values())][:MOST_SHOWN]
     items = [{"name": name, "sentence": told} for name, told in missing.items() if alike[name] or name in stored]
     answers = yield from ask_in_batches(PREDICATES, "predicates", items, {"known": known})
-    given = [row for answer in answers for row in answer.predicates if row.name in missing]
+    given = (row for answer in answers for row in answer.predicates if row.name in missing)
     learned = {row.name: _new_predicate(row, settings) for row in given}
     learned |= {name: replace(learned[name], canonical=name) for name in learned if name in stored}
     return {name: NewPredicate(name, name, None) for name in missing if not alike[name]} | learned
