@@ -100,10 +100,8 @@ def render_prompt(ask: Ask) -> str:
             f"the prompt {ask.prompt.name} must get the fields {sorted(ask.prompt.fields)}, got {sorted(ask.fields)};"
             " pass exactly these fields"
         )
-    varying, fenced = _random_code(), {}
-    for name, value in ask.fields.items():
-        code = _CODE if name in CONSTANT else varying
-        fenced[name] = f"<<<{name} {code}\n{_to_text(value)}\n{code}>>>"
+    code = dict.fromkeys(ask.fields, _random_code()) | dict.fromkeys(CONSTANT, _CODE)
+    fenced = {name: f"<<<{name} {code[name]}\n{_to_text(data)}\n{code[name]}>>>" for name, data in ask.fields.items()}
     empty = frozenset(name for name in OPTIONAL & ask.fields.keys() if not ask.fields[name])
     return f"{PREAMBLE}\n{_without(ask.prompt.text, empty).substitute(fenced)}"
 
