@@ -39,7 +39,7 @@ ATTEMPTS = 50
 PAGE = 50
 PROPOSAL = "-proposal"
 """The suffix that makes a block's label the label of the block with its proposal."""
-LIMIT = 5000
+LIMIT = 5000  # characters of a block, by default
 Owner = Literal["user", "agent", "shared"]
 _LABEL = re.compile(r"\w[\w-]{0,79}")
 _KEPT = "\n\t"

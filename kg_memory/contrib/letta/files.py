@@ -36,13 +36,13 @@ OPEN = "open_files"
 MOST_OPEN = 5
 PAGE_LINES, MOST_LINES = 50, 200
 """Lines of a file on one page, by default and at most."""
-LONGEST_LINE = 2000
+LONGEST_LINE = 2000  # characters that are shown
 MATCHES = 20
 SCANNED = 20_000
 """The most messages that are searched, latest first."""
 AT_ONCE = 1000
 LONGEST_PATTERN = 1000
-LONGEST_MATCHED = 10_000
+LONGEST_MATCHED = 10_000  # characters of a line that are matched
 SECONDS = 3.0
 MOST = 1000
 """The most lines that a search returns."""

@@ -32,7 +32,7 @@ EMPTY = "empty"
 """The text that is embedded in place of an empty one."""
 MOST_AT_ONCE = 16
 """The most texts in one call of the engine, which keeps the values of all layers of each."""
-MOST_AHEAD = 64
+MOST_AHEAD = 64  # texts that are embedded before they are asked for
 _LEAST_PART, _OVERHEAD = 80, 16
 """The characters that justify another thread, and the cost of each text beside its characters."""
 _WAITING = "OMP_WAIT_POLICY"

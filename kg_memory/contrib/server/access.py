@@ -24,7 +24,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip")
 OPEN = ApiKey(id="local", name="local", scopes=("admin",), created_at=datetime.fromtimestamp(0, UTC))
 """The key of requests from this machine as long as the database has never had an API key."""
-LONGEST_NAMESPACE = 1000
+LONGEST_NAMESPACE = 1000  # characters, over HTTP
 NO_KEY = "API key missing or invalid: send `Authorization: Bearer kgm_...`; `kg-memory keys create` makes a key"
 
 BEARER = HTTPBearer(auto_error=False, description="A key made by `kg-memory keys create`")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kg_memory.falkor.wire import Params
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
-NEVER = 10**9
+NEVER = 10**9  # a day that never comes
 NO_USAGE: Params = {"spent": []}
 """The default parameter of `ADD_USAGE`; a run fills in what it spent."""
 NO_LEDGER: Params = {"spent_since": NEVER, "spent_today": NEVER}
