@@ -28,7 +28,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-_FENCE = re.compile(r"<<<(\w+) (\d+)\n(.*?)\n\2>>>", re.DOTALL)
+FENCE = re.compile(r"<<<(\w+) (\d+)\n(.*?)\n\2>>>", re.DOTALL)
 _DATA = "What follows is fenced data."
 _LONGEST_WAIT = 3600.0
 
@@ -104,9 +104,9 @@ class Recordings:
 
 def describe_prompt(prompt: str) -> dict[str, str]:
     """Return the hash of *prompt* ("key"), of its rules ("version") and of its data ("data")."""
-    plain = _FENCE.sub(r"<<<\1\n\3\n>>>", prompt)
-    data = "".join(f"{name}:{value}" for name, _, value in _FENCE.findall(prompt))
-    return {"key": _hash(plain), "version": _hash(_FENCE.sub("", plain.partition(_DATA)[0]))[:8], "data": _hash(data)}
+    plain = FENCE.sub(r"<<<\1\n\3\n>>>", prompt)
+    data = "".join(f"{name}:{value}" for name, _, value in FENCE.findall(prompt))
+    return {"key": _hash(plain), "version": _hash(FENCE.sub("", plain.partition(_DATA)[0]))[:8], "data": _hash(data)}
 
 
 def _hash(text: str) -> str:
@@ -126,7 +126,7 @@ def items_of(prompt: str) -> dict[str, str]:
     candidates at ``"entity candidate"``, and that of a predicate its name. An entity to summarise has the hash of its
     name and its oldest fact.
     """
-    data = {name: json.loads(value) for name, _, value in _FENCE.findall(prompt) if name in (*_ASKED, "episode")}
+    data = {name: json.loads(value) for name, _, value in FENCE.findall(prompt) if name in (*_ASKED, "episode")}
     items = {row["name"]: _hash(row["name"]) for row in data.get("predicates", ())}
     for new in data.get("facts", ()):
         items |= {f"{new['id']} {known['id']}": _hash_pair(new, known) for known in new["existing"]}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
+from benchmarks import long_memory
 from benchmarks.reading import DATA, choose_conversations, recorded_answers, run
+from benchmarks.recorded_model import serve
 from kg_memory.contrib import embedded
 
 REPLAYED = (("standard", "json1"), ("standard", "text1"), ("standard", "zh1"), ("thorough", "json1"))
@@ -24,3 +27,13 @@ def test_recorded_answers_are_found_for_every_question(
     assert recordings.missing == []
     assert graph.facts
     assert len(recordings.used) >= len(conversation.messages)
+
+
+def test_part_of_long_conversation_is_replayed(server: embedded.Server) -> None:
+    messages, answers = long_memory.read_lines("messages.jsonl")[:80], long_memory.Answers()
+    with serve(answers) as base_url, long_memory.ingest(server.url, base_url, messages) as memory:
+        scores = long_memory.score(memory, "model", long_memory.questions_about(messages), 700)
+        assert memory.stats(namespace="model").facts > len(messages)
+    assert len(scores["evidence"]) > 20
+    assert mean(scores["evidence"]) > 0.8
+    assert len(answers.unanswered) < len(answers.asked) / 5
