@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kg_memory.cli import main
+from kg_memory.cli.output import width
 from kg_memory.contrib.demo.demo import read_story
 from kg_memory.contrib.embedded import binaries
 from kg_memory.errors import DatabaseMissing
@@ -65,25 +66,28 @@ def test_demo_prints_its_folder_and_adds_nothing_when_rerun(shown: tuple[Path, s
     assert (again["new"], again["episodes"], again["waiting"]) == (0, len(read_story()), 0)
 
 
-def test_demo_move_ends_the_previous_residence(shown: tuple[Path, str, dict[str, Any]]) -> None:
-    for person, before, after in (("Nora", "Bergen", "Oslo"), ("Tom", "Lisbon", "Porto"), ("小美", "北京", "上海")):
-        facts = [fact for fact in shown[2]["facts"] if fact["subject"] == person]
-        assert any(before in fact["objects"] and fact["invalid_at"] for fact in facts)
-        assert any(after in fact["objects"] and not fact["invalid_at"] for fact in facts)
+def test_demo_answers_on_both_clocks_with_sources(shown: tuple[Path, str, dict[str, Any]]) -> None:
+    said = {name: [results["facts"][0] for results in shown[2][name]] for name in ("answers", "then", "believed")}
+    expected = {
+        "answers": ("Oslo", "Polaris Robotics", "Porto", "上海"),
+        "then": ("Bergen", "Polaris Robotics", "Lisbon", "北京"),
+        "believed": ("Bergen", "Oslo"),
+    }
+    for name, places in expected.items():
+        assert [(fact["objects"], bool(fact["sources"][0]["quote"])) for fact in said[name]] == [
+            ([place], True) for place in places
+        ]
+    assert [fact["invalid_at"] is None for fact in said["answers"]] == [True] * 4
 
 
-def test_demo_answers_are_current_and_have_sources(shown: tuple[Path, str, dict[str, Any]]) -> None:
-    for asked, answer in zip(shown[2]["answers"], ("Oslo", "tea", "上海"), strict=True):
-        best = asked["facts"][0]
-        assert (answer in best["sentence"], best["invalid_at"]) == (True, None)
-        assert best["sources"][0]["quote"]
-
-
-def test_demo_answer_as_of_a_past_date_has_past_facts(shown: tuple[Path, str, dict[str, Any]]) -> None:
-    asked = shown[1].split("Asked as of 2023-12-24")[1].split("Then and now")[0]
-    assert "Nora lives in Bergen" in asked
-    assert "Oslo" not in asked
-    then = shown[1].split("Then and now")[1].split("What to do next")[0]
-    assert re.search(r"^Nora +lives in +Bergen +Oslo +m01, m18$", then, re.MULTILINE)
-    assert re.search(r"^Tom +lives in +Lisbon +Porto ", then, re.MULTILINE)
-    assert re.search(r"^小美 +works at +青云书店 +白鹭出版社 ", then, re.MULTILINE)
+def test_demo_prints_three_moments(shown: tuple[Path, str, dict[str, Any]]) -> None:
+    now, then, believed = re.split(r"\n\n(?=What is|What was|And on|What to)", shown[1])[1:4]
+    assert re.search(
+        r"^  Where does Nora live\? +Nora lives in Oslo \(since 16 September 2024\) \[m18\]$", now, re.MULTILINE
+    )
+    assert "Nora lives in Bergen (from the week of 18 February 2023 to 16 September 2024) [m01]" in then
+    assert believed.startswith("And on 18 September 2024")
+    assert re.search(r"^  as believed before m18 +Nora lives in Bergen ", believed, re.MULTILINE)
+    assert re.search(r"^  as known now +Nora lives in Oslo ", believed, re.MULTILINE)
+    assert not re.search("says about|SAYS_ABOUT", shown[1])
+    assert max(map(width, shown[1].partition("What to do next")[0].splitlines())) <= 120

@@ -1,4 +1,4 @@
-"""``kg-memory demo``: read a story into a memory, and show what is true now and what was true at a past date."""
+"""``kg-memory demo``: read a story into a memory, and ask what is true now, what was then, and what was believed."""
 
 from __future__ import annotations
 
@@ -7,26 +7,32 @@ import shlex
 import shutil
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from kg_memory.cli.command import namespace_of, settings_of
-from kg_memory.cli.output import Screen, count_noun
+from kg_memory.cli.output import Screen, count_noun, width
 from kg_memory.contrib.chats import read
 from kg_memory.contrib.embedded.binaries import data_home
 from kg_memory.contrib.setup.doctor import fetch_database
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, Fact
+from kg_memory.models.results import SearchResults
+from kg_memory.retrieval.context.templates import fact_line
 from kg_memory.settings import OFFLINE, Settings
+from kg_memory.text.dated import date_in_words
 
-_PEOPLE = ("Nora", "Tom", "小美")
-_THEN_ASKED = "Where does Nora live?"
-_NOW = ("Where does Nora live?", "Does Nora take coffee or tea?", "小美住在哪里？")
+_SHOWN = ("m01", "m04", "m06", "m10", "m14", "m18", "m24")
+_NOW = ("Where does Nora live?", "Where does Nora work?", "Where does Tom live?", "小美住在哪里？")
 _THEN = datetime(2023, 12, 24, tzinfo=UTC)
-_LINES = 3
+_NEWS = "m18"
+"""The message that tells of a move some days after it."""
+_BETWEEN = datetime(2024, 9, 18, tzinfo=UTC)
+"""A day after the move and before the message."""
 
 
 def read_story() -> list[EpisodeInput]:
@@ -36,9 +42,10 @@ def read_story() -> list[EpisodeInput]:
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory demo``: store a story in a memory of its own, and print answers as of today and of a past date.
+    """Run ``kg-memory demo``: store a story in a memory of its own, and print answers on both clocks.
 
-    FalkorDB is downloaded first if it is not installed, like in ``kg-memory setup``. Returns the exit status 0.
+    With an API key in the environment, the model reads the story. FalkorDB is downloaded first if it is not installed,
+    like in ``kg-memory setup``. Returns the exit status 0.
     """
     settings, where = _settings(arguments)
     space: dict[str, Any] = {"namespace": namespace_of(arguments)}
@@ -46,60 +53,61 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     fetch_database(settings, screen)
     with GraphMemory.open(settings=settings, on_wait=screen.note) as memory:
         added = memory.add_many(story, **space)
-        known = {fact.id: fact for name in _PEOPLE for fact in memory.facts.about(name, **space)}
-        held = [fact for name in _PEOPLE for fact in memory.facts.about(name, as_of=_THEN, **space)]
-        answers = [memory.search(question, limit=_LINES, **space) for question in _NOW]
-        then = memory.search(_THEN_ASKED, limit=_LINES, as_of=_THEN, **space)
+        answers = [memory.search(question, limit=3, **space) for question in _NOW]
+        then = [memory.search(question, limit=3, as_of=_THEN, **space) for question in _NOW]
+        learned = [source.created_at for source in memory.facts.list(as_of="now", **space) if _is_from(source, _NEWS)]
+        before = min(learned, default=datetime.now(UTC)) - timedelta(milliseconds=1)
+        between = [
+            memory.search(_NOW[0], limit=3, as_of=_BETWEEN, believed_at=clock, **space) for clock in (before, None)
+        ]
         counts = memory.stats(**space)
-    new, facts = sum(result.new for result in added), sorted(known.values(), key=_start)
+    new = sum(result.new for result in added)
     if screen.as_json:
-        told = {"facts": facts, "answers": answers, "then": then}
+        told = {"answers": answers, "then": then, "believed": between}
         screen.json({"data": where, "new": new, **counts.model_dump(), **told})
         return 0
-    screen.line("Three friends write to each other for two years, in English and in Chinese.", "bold")
-    screen.line(f"Read offline, by rules, without a model, key or network. The memory is stored in {where}")
-    _title("What was said", screen)
-    screen.table(("when", "who", "what"), [(said.at, said.speaker, said.content) for said in story])
-    screen.line(f"{len(story)} messages, {new} of them new: the same message is stored once.")
-    screen.line(f"The graph has {count_noun(counts.entities, 'entity')} and {count_noun(counts.facts, 'fact')}.")
-    _title("Facts that were true and have been ended by a later message", screen)
-    screen.values([fact for fact in facts if fact.invalid_at])
-    for title, results in (*(("now", results) for results in answers), (f"as of {_THEN:%Y-%m-%d}", then)):
-        _title(f"Asked {'about ' if title == 'now' else ''}{title}: {results.question}", screen)
-        screen.values(results.facts)
-    _show_then(facts, held, screen)
+    reader = "offline, by rules, without a key" if settings.model == OFFLINE else f"by {settings.model}"
+    screen.line(
+        f"Three friends write {len(story)} messages in two years, in English and Chinese. Some of them:", "bold"
+    )
+    for said in story:
+        if said.source_id in _SHOWN:
+            screen.line(f"  {said.at or _THEN:%Y-%m-%d}  {said.speaker}: {said.content} [{said.source_id}]")
+    screen.line(f"Read {reader} ({new} are new): {count_noun(counts.entities, 'entity')}, {counts.facts} facts.")
+    _show("What is true now?", zip(_NOW, answers, strict=True), screen)
+    _show(f"What was true on {date_in_words(_THEN)}?", zip(_NOW, then, strict=True), screen)
+    title = f"And on {date_in_words(_BETWEEN)}, after Nora had moved, but before she told it in {_NEWS}?"
+    _show(title, zip((f"as believed before {_NEWS}", "as known now"), between, strict=True), screen)
     _show_next(arguments, where, screen)
     return 0
 
 
 def _settings(arguments: Namespace) -> tuple[Settings, str]:
-    """Return settings without a model, and where the memory is stored: the user's database URL or folder, or "demo"."""
-    offline = replace(settings_of(arguments), model=OFFLINE, embedding_model=OFFLINE)
-    if getattr(arguments, "url", None):
-        return offline, str(offline.url)
-    folder: Path = getattr(arguments, "data_dir", None) or data_home(offline.xdg_data_home) / "demo"
-    return replace(offline, url=None, data_dir=folder), str(folder)
+    """Return the settings, and where the memory is stored: the user's database URL or folder, or "demo".
 
-
-def _show_then(facts: list[Fact], held: list[Fact], screen: Screen) -> None:
-    """Print a table of what changed since a past date.
-
-    *held* are the facts that were true at that date. *facts* are all facts, with those that have ended.
+    Without an API key, no model is used.
     """
-    _title(f"Then and now: what was true on {_THEN:%Y-%m-%d}, and what is true now?", screen)
-    rows = []
-    for subject, predicate in sorted({(fact.subject, fact.predicate) for fact in facts if fact.invalid_at}):
-        same = (subject, predicate)
-        then = [fact for fact in held if (fact.subject, fact.predicate) == same]
-        now = [fact for fact in facts if (fact.subject, fact.predicate) == same and fact.invalid_at is None]
-        if then and subject in _PEOPLE:
-            ids = dict.fromkeys(source.source_id or "" for fact in (*then, *now) for source in fact.sources)
-            rows.append((subject, predicate.replace("_", " ").lower(), _objects(then), _objects(now), ", ".join(ids)))
-    screen.table(("who", "what", f"{_THEN:%Y-%m-%d}", "now", "source"), rows)
+    settings = settings_of(arguments)
+    if not settings.api_key:
+        settings = replace(settings, model=OFFLINE, embedding_model=OFFLINE)
+    if getattr(arguments, "url", None):
+        return settings, str(settings.url)
+    name = "demo" if settings.model == OFFLINE else f"demo-{settings.model}"
+    folder: Path = getattr(arguments, "data_dir", None) or data_home(settings.xdg_data_home) / name
+    return replace(settings, url=None, data_dir=folder), str(folder)
 
 
-def _objects(facts: list[Fact]) -> str:
-    return ", ".join(dict.fromkeys(name for fact in facts for name in fact.objects)) or "-"
+def _is_from(fact: Fact, source_id: str) -> bool:
+    return any(source.source_id == source_id for source in fact.sources)
+
+
+def _show(title: str, answers: Iterable[tuple[str, SearchResults]], screen: Screen) -> None:
+    """Print *title*, and a line for each question with the best fact: its sentence, period and source."""
+    screen.line()
+    screen.line(title, "bold")
+    for question, results in answers:
+        best = fact_line(results.facts[0], set()).removeprefix("- ") if results.facts else "not known"
+        screen.line(f"  {question}{' ' * (27 - width(question))}{best}")
 
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
@@ -107,18 +115,9 @@ def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
     place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
     # If the virtual environment is not active, the command is found only by its path.
     command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))
-    _title("What to do next", screen)
-    screen.line(f'{command} ask "Who works at Polaris Robotics?" {place}')
-    screen.line(f"{command} facts Nora --on 2024-06-01 {place}")
-    screen.line(f"{command} serve {place}   then http://127.0.0.1:8420/explorer/ shows it (extra: server)")
-    screen.line(f"{command} ingest FILE   your own conversation: JSON Lines, message lists, plain text chats")
-    screen.line(f"{command} doctor        which model is used, and how to use a better one")
-
-
-def _title(text: str, screen: Screen) -> None:
     screen.line()
-    screen.line(text, "bold")
-
-
-def _start(fact: Fact) -> tuple[bool, datetime]:
-    return fact.valid_at is not None, fact.valid_at or fact.created_at
+    screen.line("What to do next", "bold")
+    screen.line(f"  {command} serve {place}   then open http://127.0.0.1:8420/explorer/: the graph, on both clocks")
+    screen.line(f'  {command} ask "Who works at Polaris Robotics?" {place}')
+    screen.line(f"  {command} ingest FILE   your own conversation: JSON Lines, message lists, plain text chats")
+    screen.line(f"  {command} doctor        which model is used, and how to use a better one")
