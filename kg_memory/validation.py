@@ -53,6 +53,19 @@ def _is_blank(text: str) -> bool:
     return all(char.isspace() or unicodedata.category(char) == "Cf" for char in text)
 
 
+def validate_choice(
+    name: str, value: T, choices: Iterable[Any], *, error: type[Exception] = InputError, hint: str = ""
+) -> T:
+    """Return *value* if it is one of *choices*; otherwise raise *error*, whose message ends with *hint*.
+
+    *name* is the name of the argument, for the error message.
+    """
+    valid = list(choices)
+    if value not in valid:
+        raise error(f"{name} must be one of {', '.join(map(str, valid))}, got {short(value)}{hint}")
+    return value
+
+
 def validate_count(name: str, value: object, least: int = 1) -> int:
     """Return *value* if it is a whole number from *least* to `MAX_COUNT`; otherwise raise `InputError`.
 

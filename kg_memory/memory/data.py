@@ -14,7 +14,7 @@ from kg_memory.models.operations import ExportResult, ImportResult
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.effects import work
 from kg_memory.runtime.flow import Flow
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_choice, validate_namespace
 
 if TYPE_CHECKING:
     from kg_memory.maintenance.transfer.export import ExportOptions, Progress
@@ -57,8 +57,7 @@ class Data(Group):
         """
         from kg_memory.maintenance.transfer.export import ExportOptions  # noqa: PLC0415
 
-        if form not in get_args(Form):
-            raise InputError(f"form must be one of {', '.join(get_args(Form))}, got {form!r}")
+        validate_choice("form", form, get_args(Form))
         if store is not None and form != "jsonl":
             raise InputError(f"form must be jsonl for the items of a store, got {form!r}")
         name = validate_namespace(namespace if store is None else store)

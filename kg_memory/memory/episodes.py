@@ -36,7 +36,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import PLANS
 from kg_memory.temporal.interval import EVER
 from kg_memory.text.identity import replace_unstorable
-from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_count, validate_name
+from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_choice, validate_count, validate_name
 
 PAGE = 1000
 """The number of unread episodes that `resume` lists at once."""
@@ -294,9 +294,7 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
     if isinstance(status, str) or not isinstance(status, Iterable):
         status = [status]
     statuses = list(status)
-    if unknown := [name for name in statuses if name not in set(EpisodeStatus)]:
-        raise InputError(f"status must be one of {', '.join(EpisodeStatus)}, got {unknown[0]!r}")
-    return list(map(str, statuses))
+    return [str(validate_choice("status", each, EpisodeStatus)) for each in statuses]
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:

@@ -46,7 +46,7 @@ from kg_memory.retrieval.ranking import (
 )
 from kg_memory.retrieval.traversal import BreadthFirst
 from kg_memory.temporal.interval import DAY, WIDTH
-from kg_memory.validation import describe_invalid
+from kg_memory.validation import describe_invalid, validate_choice
 
 UNSURE = 0.5
 """The factor on nearness if a fact may have been true at that time, because its start is unknown."""
@@ -293,9 +293,7 @@ def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
     if isinstance(value, Recipe):
         return value
     if isinstance(value, str):
-        if value not in RECIPES:
-            raise InputError(f"recipe must be one of {', '.join(RECIPES)}, got {value!r}; or pass a Recipe")
-        return RECIPES[value]
+        return RECIPES[validate_choice("recipe", value, RECIPES, hint="; or pass a Recipe")]
     if not isinstance(value, Mapping):
         raise InputError(f"recipe must be a Recipe, its name or its fields, got {type(value).__name__}")
     return DEFAULT.with_(**{str(name): change for name, change in value.items()})

@@ -30,6 +30,7 @@ from kg_memory.runtime.effects import now, without_model, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EVER
 from kg_memory.temporal.policy import ConflictPolicy
+from kg_memory.validation import validate_choice
 
 MOST_REPLACED = 1000
 """The most facts of earlier versions of a message that are compared with its new version."""
@@ -56,9 +57,7 @@ def import_records(
     means the only one. With *read* false, no facts are extracted from messages. *progress* is called with (stored
     records, all records). Errors: `InputError` for an invalid record, before anything is stored.
     """
-    origins = plugin_names("importers")
-    if origin not in origins:
-        raise InputError(f"origin must be one of {', '.join(origins)}, got {origin!r}")
+    validate_choice("origin", origin, plugin_names("importers"))
     place = source if "://" in str(source) else Path(source)
     reading = yield from work(lambda: load_plugin("importers", origin)(place, group))
     total = yield from work(lambda: _check(engine, reading, progress))

@@ -34,7 +34,7 @@ from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant, iso_or_text
 from kg_memory.text.identity import LONGEST_NAME
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_choice, validate_count
 
 logger = logging.getLogger("kg_memory")
 
@@ -86,8 +86,7 @@ class PromptOptimizer(FlowRunnable[str]):
         namespace: Labels | str = DEFAULT_NAMESPACE,
     ) -> None:
         """Open the model. Errors: `SettingsError` for an unknown *kind* or an unknown key in *config*."""
-        if kind not in KINDS:
-            raise SettingsError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        validate_choice("kind", kind, KINDS, error=SettingsError)
         if unknown := set(config or {}) - set(STEPS):
             raise SettingsError(
                 f"config may have {' and '.join(STEPS)}, got {min(unknown)!r}; put instructions into the prompt's "

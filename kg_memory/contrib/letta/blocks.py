@@ -28,7 +28,7 @@ from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EPOCH, instant, micros
 from kg_memory.text.identity import block_thread
-from kg_memory.validation import validate_count
+from kg_memory.validation import validate_choice, validate_count
 
 SOURCE = "letta"
 """The source of all versions, for filters and for ``Settings.trusted_sources``."""
@@ -125,9 +125,7 @@ class Blocks:
 
     def block(self, label: str) -> Block:
         """Return the declaration of the block *label*, such as "persona". Errors: `InputError` if there is none."""
-        if label not in self.blocks:
-            raise InputError(f"label must be one of {', '.join(self.blocks)}, got {label!r:.100}")
-        return self.blocks[label]
+        return self.blocks[validate_choice("label", label, self.blocks)]
 
     def _get(
         self, label: str, context: Any = None, *, as_of: Time | None = None, believed_at: Time | None = None

@@ -15,6 +15,7 @@ from kg_memory.contrib.mem0.scopes import OWNERS, Entries, Item, Owner, read_id
 from kg_memory.errors import InputError
 from kg_memory.models.filters import MAX_DEPTH
 from kg_memory.models.labels import PREFIX
+from kg_memory.validation import validate_choice
 
 EQUALITIES: Mapping[str, str] = {"eq": "$eq", "ne": "$ne", "in": "$in", "nin": "$nin"}
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -122,8 +123,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 
     Errors: `InputError` for an invalid operator or value.
     """
-    if how not in OPERATORS:
-        raise InputError(f"the operator of {name} must be one of {', '.join(OPERATORS)}, got {how!r:.100}")
+    validate_choice(f"the operator of {name}", how, OPERATORS)
     if how in ("in", "nin") and not isinstance(value, list | tuple | set | frozenset):
         raise InputError(f"{how} of {name} must have a list of values, got {value!r:.100}")
     if (how in TEXTS and not isinstance(value, str)) or (how in ORDERS and not isinstance(value, str | int | float)):

@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
 from kg_memory.contrib.variants.decay import Decay
-from kg_memory.errors import InputError
 from kg_memory.models.graph import Change, Entity, Episode, Fact, IdentityDecision, Review, Value
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.text.dated import day_in_figures, period_in_figures
+from kg_memory.validation import validate_choice
 
 Form = Literal["text", "json", "markdown"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -51,9 +51,7 @@ class Report(Value):
 
     def render(self, form: Form = "text") -> str:
         """Return the report as ``text``, ``markdown`` or ``json``. Errors: `InputError` if *form* is none of these."""
-        if form not in FORMS:
-            raise InputError(f"form must be one of {', '.join(FORMS)}, got {form!r}")
-        if form == "json":
+        if validate_choice("form", form, FORMS) == "json":
             return self.model_dump_json(indent=2)
         return _write(self.title, (section for section in self.sections() if section.lines), form)
 

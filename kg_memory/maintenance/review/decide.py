@@ -38,7 +38,7 @@ from kg_memory.temporal.policy import COMPATIBLE, CONTRADICTIONS, ConflictPolicy
 from kg_memory.temporal.truth import Truth, truths
 from kg_memory.text.dates import parse_when
 from kg_memory.text.identity import decision_id, replace_unstorable, verdict_id
-from kg_memory.validation import validate_author
+from kg_memory.validation import validate_author, validate_choice
 
 Choice = Literal["accept", "reject", "edit"]
 ATTEMPTS = 50
@@ -74,16 +74,15 @@ class DecisionRequest:
 
         Only an ``"edit"`` can have a verdict or dates, and it needs at least one.
         """
-        if self.choice not in get_args(Choice):
-            raise InputError(f"choice must be one of {', '.join(get_args(Choice))}, got {self.choice!r}")
+        validate_choice("choice", self.choice, get_args(Choice))
         validate_author(self.by, self.reason)
         names = [name for name in EDITABLE if getattr(self, name) is not None]
         if self.choice == "edit" and not names:
             raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
         if self.choice != "edit" and names:
             raise InputError(f"{', '.join(sorted(names))} can be given only with the choice edit")
-        if self.seen is not None and self.seen not in get_args(Ruling):
-            raise InputError(f"seen must be one of {', '.join(get_args(Ruling))}, got {self.seen!r}")
+        if self.seen is not None:
+            validate_choice("seen", self.seen, get_args(Ruling))
         self.kind("unrelated")
         self.dates(0)
 
@@ -97,9 +96,7 @@ class DecisionRequest:
             if self.verdict is not None:
                 raise InputError(f"verdict {self.verdict!r} is about two facts, this review about one; leave it out")
             return default
-        if kind not in CONTRADICTIONS + COMPATIBLE:
-            raise InputError(f"verdict must be one of {', '.join(CONTRADICTIONS + COMPATIBLE)}, got {kind!r}")
-        return kind
+        return validate_choice("verdict", kind, CONTRADICTIONS + COMPATIBLE)
 
     def dates(self, now: int) -> tuple[_Date | None, _Date | None]:
         """Return the start and end that the person gave to the pending fact, each as (microseconds, precision) or None.

@@ -16,7 +16,6 @@ from itertools import chain, filterfalse, groupby
 from operator import attrgetter
 from types import MappingProxyType
 
-from kg_memory.errors import InputError
 from kg_memory.models.graph import KINDS, Episode, Fact, Kind, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.plugins import load_plugins
@@ -48,6 +47,7 @@ from kg_memory.text import context_markers
 from kg_memory.text.dated import date_in_words
 from kg_memory.text.sentences import content_stems
 from kg_memory.text.tokenise import estimate_tokens, terms
+from kg_memory.validation import validate_choice
 
 
 def find_template(value: Template | str | None) -> Template:
@@ -60,11 +60,7 @@ def find_template(value: Template | str | None) -> Template:
         return PLAIN
     if isinstance(value, Template):
         return value
-    if not isinstance(value, str) or value not in TEMPLATES:
-        raise InputError(
-            f"template must be one of {', '.join(TEMPLATES)}, got {str(value)[:100]!r}; or pass a Template"
-        )
-    return TEMPLATES[value]
+    return TEMPLATES[validate_choice("template", value, TEMPLATES, hint="; or pass a Template")]
 
 
 def fact_line(fact: Fact, words: set[str]) -> str:

@@ -21,7 +21,7 @@ from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import FOR_AGENTS, Change, Episode, Fact, Review, Value
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.text.message_fields import USER
-from kg_memory.validation import validate_namespace
+from kg_memory.validation import validate_choice, validate_namespace
 
 Profile = Literal["core", "full", "read-only"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -48,9 +48,7 @@ class Caller:
         *profile*: the tools that it may use, "core" (default), "full" or "read-only". *user*: the speaker of its
         messages, by default "user". Raises `InputError`.
         """
-        chosen = next((name for name in PROFILES if name == (profile or "core")), None)
-        if chosen is None:
-            raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+        chosen: Any = validate_choice("profile", profile or "core", PROFILES)
         return cls(key, validate_namespace(namespace), chosen, user or USER)
 
 
