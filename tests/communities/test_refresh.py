@@ -226,16 +226,19 @@ def test_refresh_omits_member_deleted_meanwhile(memory, model, namespace, circle
     assert not any("Cid" in each.name + each.summary for each in listed)
 
 
+def failing_about_dora(rule, error):
+    def fail(fields):
+        if any("Dora" in each for each in names(fields)):
+            raise error
+        return rule(fields)
+
+    return fail
+
+
 def test_refresh_after_outage_asks_only_what_is_open(apart, model, namespace, circles):
     """The outage itself changes nothing."""
     rule = model.rules["community"]
-
-    def failing(fields):
-        if any("Dora" in each for each in names(fields)):
-            raise ModelUnavailable("the server is down: try again later")
-        return rule(fields)
-
-    model.rules["community"] = failing
+    model.rules["community"] = failing_about_dora(rule, ModelUnavailable("the server is down: try again later"))
     with pytest.raises(ModelUnavailable):
         apart.communities.refresh(namespace=namespace)
     assert apart.communities.list(namespace=namespace) == []
@@ -246,13 +249,7 @@ def test_refresh_after_outage_asks_only_what_is_open(apart, model, namespace, ci
 
 def test_refused_community_gets_summary_of_facts_until_retried(memory, model, namespace, circles):
     rule = model.rules["community"]
-
-    def refusing(fields):
-        if any("Dora" in each for each in names(fields)):
-            raise AnswerError("the answer stayed invalid: try another model")
-        return rule(fields)
-
-    model.rules["community"] = refusing
+    model.rules["community"] = failing_about_dora(rule, AnswerError("the answer stayed invalid: try another model"))
     assert memory.communities.refresh(namespace=namespace).questions == 3, "about both, then about each"
     told = {each.members[0]: each for each in memory.communities.list(namespace=namespace)}
     assert told["Ann"].summary.startswith("All about ")

