@@ -16,14 +16,14 @@ from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware
 
 
 class Repeats(SimpleChatModel):
-    """A stand-in for a chat model that repeats the first line that the memory added to the system message."""
+    """A stand-in for a chat model that repeats the first line that the memory added to the last message."""
 
     @property
     def _llm_type(self) -> str:
         return "repeats"
 
     def _call(self, messages: list[BaseMessage], *_: object, **__: object) -> str:
-        told = [line[2:] for line in str(messages[0].content).splitlines() if line.startswith("- ")]
+        told = [line[2:] for line in str(messages[-1].content).splitlines() if line.startswith("- ")]
         return f"(no key) The memory says: {told[0]}" if told else "(no key) The memory knows nothing of this."
 
 

@@ -78,6 +78,11 @@ def episodes_of(
     return episodes
 
 
+def source_ids(messages: Iterable[MessageLikeRepresentation], thread: str | None) -> frozenset[str | None]:
+    """Return the `source_id` values with which the memory stores *messages* of the conversation *thread*."""
+    return frozenset(episode.source_id for episode in episodes_of(messages, thread=thread))
+
+
 def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:
     """Convert messages, which may be dicts or ``(role, text)`` tuples, to LangChain message objects.
 
@@ -100,12 +105,15 @@ def text_of(message: BaseMessage) -> str:
     return plain_text(content)
 
 
-def until_question(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """Return *messages* up to and including the last human message."""
-    kept = list(messages)
-    while kept and not isinstance(kept[-1], HumanMessage):
-        kept.pop()
-    return kept
+def until_question(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return *messages* up to and including the last message of the user; an empty list if there is none."""
+    index = index_of_question(messages)
+    return [] if index is None else list(messages[: index + 1])
+
+
+def index_of_question(messages: Sequence[BaseMessage]) -> int | None:
+    """Return the index of the last message of the user in *messages*, or None if there is none."""
+    return max((place for place, message in enumerate(messages) if _role(message) == USER), default=None)
 
 
 def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
@@ -113,8 +121,8 @@ def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
 
     Errors: `InputError` if *messages* are not messages.
     """
-    texts = (text_of(message) for message in reversed(messages_of(messages)) if _role(message) == USER)
-    return next((text for text in texts if text.strip()), None)
+    asked = _last_asked(messages)
+    return text_of(asked) if asked else None
 
 
 def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None = None) -> str:
@@ -122,9 +130,13 @@ def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None =
 
     Errors: `InputError` if *messages* are not messages.
     """
+    asked = _last_asked(messages)
+    return (asked and asked.name) or user or USER
+
+
+def _last_asked(messages: Iterable[MessageLikeRepresentation]) -> BaseMessage | None:
     by_person = (message for message in reversed(messages_of(messages)) if _role(message) == USER)
-    named = next((message.name for message in by_person if text_of(message).strip()), None)
-    return named or user or USER
+    return next((message for message in by_person if text_of(message).strip()), None)
 
 
 def _role(message: BaseMessage) -> str | None:
@@ -146,7 +158,7 @@ def _last_turn(messages: Sequence[BaseMessage]) -> int:
 
     This is the first of the latest human messages: 2 in ``[user, assistant, user, user, assistant]``.
     """
-    place = max((place for place, message in enumerate(messages) if _role(message) == USER), default=0)
+    place = index_of_question(messages) or 0
     while place and _role(messages[place - 1]) != ASSISTANT:
         place -= 1
     return place

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Annotated, Any, Literal, NotRequired, ParamSpec, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, ParamSpec, TypedDict, TypeVar, get_args
 
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 from langchain_core.runnables.config import ensure_config, set_config_context
@@ -18,7 +18,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from kg_memory.adapters.background import UNAVAILABLE, BackgroundMemory
-from kg_memory.adapters.messages import episodes_of, last_asker, last_question, until_question
+from kg_memory.adapters.messages import episodes_of, last_asker, last_question, source_ids, until_question
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Where,
@@ -27,20 +27,20 @@ from kg_memory.adapters.namespace import (
     validate_search_options,
     validate_speaker,
 )
-from kg_memory.adapters.nodes import with_memory
+from kg_memory.adapters.nodes import PlaceOfText, leave_out, with_memory
 from kg_memory.adapters.rendering import section
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused, MissingExtra, SettingsError
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
-from kg_memory.models.results import Context, Profile
+from kg_memory.models.results import Profile
 from kg_memory.retrieval.context.lines import Template
-from kg_memory.retrieval.context.templates import fact_line, render
+from kg_memory.retrieval.context.templates import fact_line
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import Call, call
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.telemetry import describe_error
-from kg_memory.validation import validate_count
+from kg_memory.validation import validate_choice, validate_count
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -113,13 +113,17 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         agent = create_agent("openai:gpt-4.1-mini", middleware=[KGMemoryMiddleware(memory)])
         agent.invoke({"messages": [("user", "Where do I live?")]}, context={"user_id": "ann"})
 
-    The text found for the last question is added to the system message of each model call of the turn, and to no
-    stored message. Messages are saved before the model is called, and their facts are extracted after the answer.
-    Sentences of the assistant that only repeat the text from the memory are left out.
+    The text found for the last question is added to each model call of the turn, and to no stored message. Messages are
+    saved before the model is called, and their facts are extracted after the answer. Sentences of the assistant that
+    only repeat the text from the memory are left out.
 
     - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
       ``thread_id`` names the conversation. A missing value raises `InputError` before any model call.
     - *recall*: false turns the search off. *max_tokens*: the maximum size of the text from the memory.
+    - *place*: ``"message"`` puts the text behind the last message of the user, so that all before it stays the same and
+      the provider's prompt cache serves it; ``"system"`` puts it at the end of the system message.
+    - *repeat*: true also recalls messages that the agent's state still has, and facts said only there; for agents with
+      another middleware that shortens the messages of model calls.
     - *profile_tokens*: if above 0, the profile of the person who asks comes before the text; see
       `GraphMemory.profile`. With *where* there is no profile.
     - *ask_stale*: true lets the model ask the user, once in a conversation, about a fact that may have changed, see
@@ -144,6 +148,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         *,
         recall: bool = True,
         max_tokens: int = 1500,
+        place: PlaceOfText = "message",
+        repeat: bool = False,
         profile_tokens: int = 0,
         ask_stale: bool = False,
         remember: Remember = "background",
@@ -170,13 +176,14 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         else:
             self.tools = list(tools or ())
         self._template = NamespaceTemplate(namespace)
-        self._recalls = recall
+        self._recalls, self._repeats = recall, repeat
+        self._place = validate_choice("place", place, get_args(PlaceOfText), error=SettingsError)
         self._max_tokens = validate_count("max_tokens", max_tokens)
         self._profile_tokens = validate_count("profile_tokens", profile_tokens, 0)
         self._asks_stale = ask_stale
-        self._remember = _one_of("remember", remember, ("background", "inline", "off"))
+        self._remember = validate_choice("remember", remember, get_args(Remember), error=SettingsError)
         self._names = {"user": validate_speaker("user", user), "assistant": validate_speaker("assistant", assistant)}
-        self._on_error = _one_of("on_error", on_error, ("continue", "raise"))
+        self._on_error = validate_choice("on_error", on_error, get_args(OnError), error=SettingsError)
 
     def _before(self, state: MemoryState, runtime: Runtime[Any]) -> Flow[dict[str, Any]]:
         return self._begin(state, self._turn(runtime))
@@ -188,7 +195,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         recalled: Any = request.state.get("kg_memory_recalled")
         if recalled is None:
             recalled = yield from self._recall_again(request.state)
-        return _add_recalled(request, recalled)
+        return _add_recalled(request, recalled, self._place)
 
     before_agent, abefore_agent = _both_detached(_before)
     after_agent, aafter_agent = _both_detached(_after)
@@ -264,7 +271,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         options = {"believed_at": believed_at, "max_tokens": self._max_tokens, **place, **self._options}
         profile = yield from self._read_profile(asker, turn["namespace"])
         context = yield from call(self.memory, "context", question, **options)
-        return "\n\n".join(filter(None, (str(profile or ""), self._leave_out(profile, context))))
+        known = frozenset() if self._repeats else source_ids(messages, turn["thread"])
+        known |= profile.facts if profile else frozenset()
+        context = leave_out(context, known, self._max_tokens, self._options.get("template"))
+        return "\n\n".join(filter(None, (str(profile or ""), str(context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
         """Search again when an interrupted agent resumes, as of the start of its turn; return the text found.
@@ -292,14 +302,6 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         limits |= {"believed_at": self._options.get("believed_at")}
         profile: Profile = yield from call(self.memory, "profile", asker, **limits)
         return profile
-
-    def _leave_out(self, profile: Profile | None, context: Context) -> str:
-        """Return the text of the search results *context* without the facts that *profile* already has."""
-        if profile is None or profile.facts.isdisjoint(fact.id for fact in context.results.facts):
-            return str(context)
-        facts = tuple(fact for fact in context.results.facts if fact.id not in profile.facts)
-        results = context.results.model_copy(update={"facts": facts})
-        return str(render(results, self._max_tokens, self._options.get("template")))
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
         """Save the messages of the turn that are not saved yet; if ``remember="inline"``, also extract their facts."""
@@ -375,26 +377,20 @@ def _validate_background(background: BackgroundMemory | None, memory: GraphMemor
     return background or BackgroundMemory(memory)
 
 
-def _add_recalled(request: ModelRequest[Any], recalled: str) -> ModelRequest[Any]:
-    """Return a copy of the model request with the text *recalled*, from the memory, added to its system message.
+def _add_recalled(request: ModelRequest[Any], recalled: str, place: PlaceOfText) -> ModelRequest[Any]:
+    """Return a copy of the model request with the text *recalled*, from the memory, at *place*; see `with_memory`.
 
     If the memory was unavailable in this turn, a notice is added instead. An empty text adds nothing.
     """
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
-    if not text:
-        return request
-    [system] = with_memory([request.system_message] if request.system_message else [], text)
-    return request.override(system_message=SystemMessage.model_validate(system))
+    head = [request.system_message] if request.system_message else []
+    prompt: list[Any] = list(with_memory([*head, *request.messages], text, place))
+    system = prompt.pop(0) if prompt and isinstance(prompt[0], SystemMessage) else None
+    return request.override(system_message=system, messages=prompt)
 
 
 def _tools(memory: GraphMemory, namespace: str, **options: Any) -> list[BaseTool]:
     from kg_memory.adapters.tools import memory_tools  # noqa: PLC0415 - most agents do without
 
     return memory_tools(memory, namespace, **options)
-
-
-def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> Any:
-    if value not in choices:
-        raise SettingsError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
-    return value

@@ -6,16 +6,24 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 from langchain_core.messages import BaseMessage, MessageLikeRepresentation, SystemMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.adapters.messages import episodes_of, last_asker, last_question, messages_of
+from kg_memory.adapters.messages import (
+    episodes_of,
+    index_of_question,
+    last_asker,
+    last_question,
+    messages_of,
+    source_ids,
+)
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Place,
@@ -30,18 +38,23 @@ from kg_memory.memory.adding import input_state
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.models.results import Context
 from kg_memory.retrieval.context.lines import Template
+from kg_memory.retrieval.context.templates import render
+from kg_memory.retrieval.graph import decode
 from kg_memory.retrieval.question import make_search_query
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text import context_markers
-from kg_memory.validation import validate_count, validate_number
+from kg_memory.validation import validate_choice, validate_count, validate_number
 
 logger = logging.getLogger("kg_memory")
 
 LONGEST_SECONDS = 3600.0
+PlaceOfText = Literal["message", "system"]
+"""Where a prompt has the text from the memory: behind the last message of the user, or in the system message."""
 UNKEPT = {"checkpointer": False}
 """The update of a subgraph that keeps its steps, which contain recalled text, out of its caller's checkpoints."""
 
@@ -53,6 +66,7 @@ def recall_node(
     key: str = "memory_context",
     messages_key: str = "messages",
     max_tokens: int = 1500,
+    repeat: bool = False,
     unreviewed: bool = False,
     recipe: Recipe | str | None = None,
     where: Where | None = None,
@@ -68,6 +82,7 @@ def recall_node(
     - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
       ``thread_id`` names the conversation.
     - *messages_key*: the state's key of the messages. *max_tokens*: the maximum size of the text.
+    - *repeat*: true also returns messages of this conversation that are still in the state, and facts said only there.
     - *unreviewed*: include facts that wait for review.
     - *recipe*, *where*, *template* and *believed_at*: as in `GraphMemory.context`.
 
@@ -88,7 +103,9 @@ def recall_node(
         times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
         question = make_search_query(text, limits, times, place.thread, {**options, "asker": last_asker(messages)})
         given = {**question.as_state(), "namespace": place.namespace}
-        return {key: (yield from call(retrieval.copy(UNKEPT), "invoke", given))["context"]}
+        context = decode((yield from call(retrieval.copy(UNKEPT), "invoke", given)))["context"]
+        known = frozenset() if repeat else source_ids(messages, place.thread)
+        return {key: str(leave_out(context, known, max_tokens, template))}
 
     return _GraphNode(recall, "recall", retrieval)
 
@@ -218,22 +235,46 @@ def _log_summary_failure() -> Iterator[None]:
             logger.warning("the conversation was not summarised: %s", reason)
 
 
-def with_memory(messages: Iterable[MessageLikeRepresentation], context: str) -> list[BaseMessage]:
-    """Return a copy of *messages* with *context*, the text from the memory, at the end of the system message.
+def with_memory(
+    messages: Iterable[MessageLikeRepresentation], context: str, place: PlaceOfText = "message"
+) -> list[BaseMessage]:
+    """Return a copy of *messages* with *context*, the text from the memory, behind the last message of the user.
 
-    A system message is added if there is none; an empty *context* adds nothing. Pass the result to the model:
+    All before it is the same in the next turn, so the provider's prompt cache serves it. With the *place*
+    ``"system"``, and without a message of the user, the text ends the system message, which is added if there is none.
+    An empty *context* adds nothing. Pass the result to the model and not to the state:
     ``model.invoke(with_memory(state["messages"], state["memory_context"]))``. Errors: `InputError` if *messages* are
-    not messages.
+    not messages or *place* is neither of the two.
     """
     prompt = messages_of(messages)
+    index = index_of_question(prompt) if validate_choice("place", place, get_args(PlaceOfText)) == "message" else None
     if not context.strip():
         return prompt
     text = f"{context_markers.REMEMBERED}\n\n{context}"
-    if not prompt or not isinstance(prompt[0], SystemMessage):
+    if index is None and not (prompt and isinstance(prompt[0], SystemMessage)):
         return [SystemMessage(text), *prompt]
-    content = prompt[0].content
+    index = index or 0
+    content = prompt[index].content
     longer = f"{content}\n\n{text}" if isinstance(content, str) else [*content, {"type": "text", "text": text}]
-    return [prompt[0].model_copy(update={"content": longer}), *prompt[1:]]
+    return [*prompt[:index], prompt[index].model_copy(update={"content": longer}), *prompt[index + 1 :]]
+
+
+def leave_out(
+    context: Context, known: AbstractSet[str | None], max_tokens: int, template: Template | str | None
+) -> Context:
+    """Return *context* without the facts and messages in *known*, written again in at most *max_tokens* tokens.
+
+    *known*: the ids of facts, and the `source_id` values of messages; a fact that was said only in these is left out.
+    """
+    facts, episodes = context.results.facts, context.results.episodes
+    said = (fact.sources and {source.source_id for source in fact.sources} <= known for fact in facts)
+    kept = {
+        "facts": tuple(fact for fact, is_said in zip(facts, said, strict=True) if not is_said and fact.id not in known),
+        "episodes": tuple(episode for episode in episodes if episode.source_id not in known),
+    }
+    if len(kept["facts"]) == len(facts) and len(kept["episodes"]) == len(episodes):
+        return context
+    return render(context.results.model_copy(update=kept), max_tokens, template)
 
 
 def _messages(state: Any, key: str) -> Any:

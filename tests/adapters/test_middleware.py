@@ -25,6 +25,7 @@ from kg_memory.errors import (
     ModelUnavailable,
     SettingsError,
 )
+from kg_memory.text.context_markers import REMEMBERED
 from tests.adapters.chat import Chat
 from tests.scripted import raising
 
@@ -77,16 +78,17 @@ def contents(memory, namespace):
     return sorted(each.content for each in memory.episodes.list(namespace=namespace))
 
 
-def system(prompt):
-    assert isinstance(prompt[0], SystemMessage)
-    return prompt[0].text
+def recalled(prompt):
+    """Return the text from the memory that *prompt* has behind the last message of the user."""
+    question = next(message for message in reversed(prompt) if isinstance(message, HumanMessage))
+    return question.text.partition(f"\n\n{REMEMBERED}")[2]
 
 
 def test_middleware_recalls_facts_of_another_conversation(agent, memory, namespace):
     user = namespace + " ann.o'neil+β@example.com/名前"
     made = agent(saver=InMemorySaver(), system_prompt="Be kind.", user="Ann")
     made.invoke(user_says("I live in Oslo."), **at(user, "one"))
-    assert system(agent.chat.prompts[0]) == "Be kind."
+    assert [each.content for each in agent.chat.prompts[0]] == ["Be kind.", "I live in Oslo."]
     assert agent.memory.background.flush(60)
     assert contents(memory, user) == ["I live in Oslo.", ANSWER]
     assert {(each.speaker, each.thread) for each in memory.episodes.list(namespace=user)} == {
@@ -94,9 +96,10 @@ def test_middleware_recalls_facts_of_another_conversation(agent, memory, namespa
     }  # fmt: skip
 
     state = made.invoke(user_says("Where does Ann live?"), **at(user, "two"))
-    told = system(agent.chat.prompts[1])
-    assert told.startswith("Be kind.\n\n")
-    assert "data, not instructions" in told
+    [instructions, question] = agent.chat.prompts[1]
+    assert instructions.content == "Be kind."
+    assert question.content.startswith(f"Where does Ann live?\n\n{REMEMBERED}\n\n")
+    told = recalled(agent.chat.prompts[1])
     assert "- Ann lives in Oslo (" in told
     assert "Where does Ann live?" not in told, "the question does not recall itself"
     assert set(state) == {"messages"}
@@ -110,7 +113,7 @@ def test_middleware_lets_model_ask_one_question_in_a_conversation(agent, memory,
     made = agent(saver=InMemorySaver(), user="Ann", remember="off", ask_stale=True)
     for thread in ("1", "1", "2"):
         made.invoke(user_says("Hello there, what is new?"), **at(namespace, thread))
-    told = [system(prompt).partition(ASK)[2] for prompt in agent.chat.prompts]
+    told = [recalled(prompt).partition(ASK)[2] for prompt in agent.chat.prompts]
     assert ["- Ann lives in &lt;Oslo&gt; (said on 1 January 2015)" in each for each in told] == [True, False, True]
     assert "Rome" not in told[0]
 
@@ -122,7 +125,7 @@ def test_middleware_puts_profile_before_recalled_facts(agent, memory, namespace)
     made = agent(saver=InMemorySaver(), user="Ann", remember="off", profile_tokens=200)
     for place, question in enumerate(("Where do I live?", "What is my cat called?")):
         made.invoke(user_says(question), **at(namespace, str(place)))
-    first, second = (system(prompt) for prompt in agent.chat.prompts)
+    first, second = (recalled(prompt) for prompt in agent.chat.prompts)
     profile = str(memory.profile("Ann", namespace=namespace, max_tokens=200))
     assert "Oslo" in profile
     assert first.index(profile) == second.index(profile)
@@ -131,7 +134,7 @@ def test_middleware_puts_profile_before_recalled_facts(agent, memory, namespace)
     assert first.count("Ann lives in Oslo (since May 2024)") == 1, "facts of the profile are not repeated"
     filtered = agent(user="Ann", remember="off", profile_tokens=200, where={"trust": {"$gte": 0.5}})
     filtered.invoke(user_says("Where do I live?"), **at(namespace, "3"))
-    assert profile not in system(agent.chat.prompts[-1]), "a filter does not cover the profile"
+    assert profile not in recalled(agent.chat.prompts[-1]), "a filter does not cover the profile"
 
 
 async def test_middleware_streams_no_parts_of_its_own(agent, memory, namespace):
@@ -144,7 +147,7 @@ async def test_middleware_streams_no_parts_of_its_own(agent, memory, namespace):
             user_says("Where does Ann live?"), stream_mode=["messages", "updates", "custom"], subgraphs=True, **place
         )
     ]
-    assert "Ann lives in Oslo (" in system(agent.chat.prompts[0])
+    assert "Ann lives in Oslo (" in recalled(agent.chat.prompts[0])
     assert {part[0] for part in parts} == {()}, "no part comes from a graph below the agent"
     assert [part[2][0].content for part in parts if part[1] == "messages"] == [ANSWER]
     nodes = [node for part in parts if part[1] == "updates" for node in part[2]]
@@ -163,7 +166,7 @@ async def test_middleware_does_not_block_event_loop(agent, memory, namespace):
     with blockbuster_ctx():
         await made.ainvoke(user_says("Where does Ann live?"), **at(namespace))
     assert await agent.memory.background.aflush(60)
-    assert "Oslo" in system(agent.chat.prompts[1])
+    assert "Oslo" in recalled(agent.chat.prompts[1])
 
 
 def test_middleware_recalls_and_stores_once_per_turn_with_tools(server, model, embeddings, settings, agent, namespace):
@@ -172,7 +175,7 @@ def test_middleware_recalls_and_stores_once_per_turn_with_tools(server, model, e
         made = agent(LOOKS, "Sun for you.", on=memory, agent_tools=[weather], remember="inline")
         made.invoke(user_says("What is the weather at Ann's?"), **at(namespace))
         assert memory.recalls == 1
-        first, second = map(system, agent.chat.prompts)
+        first, second = map(recalled, agent.chat.prompts)
         assert first == second
         assert contents(memory, namespace) == [
             "Ann lives in Oslo.", "Let me look.", "Sun for you.", "What is the weather at Ann's?",
@@ -194,8 +197,8 @@ def test_middleware_stores_interrupted_turn_once_where_it_began(agent, memory, n
     resumed = Command(resume={"decisions": [{"type": "approve"}]})
     state = made.invoke(resumed, place["config"], context=context)
     assert state["messages"][-1].content == "Sun for you."
-    assert "Ann lives in Oslo (" in system(agent.chat.prompts[1])
-    assert "What is the weather" not in system(agent.chat.prompts[1])
+    assert "Ann lives in Oslo (" in recalled(agent.chat.prompts[1])
+    assert "What is the weather" not in recalled(agent.chat.prompts[1])
     assert len(contents(memory, namespace)) == 4
 
 
@@ -207,14 +210,14 @@ async def test_checkpoints_of_other_threads_hold_no_forgotten_text(agent, memory
     await memory.aadd("Bob lives in Rome.", thread="two", namespace=namespace)
     place = at(namespace, "three")
     await made.ainvoke(user_says("What is the weather at Ann's and Bob's?"), **place)
-    assert "Zebulon" in system(agent.chat.prompts[0])
+    assert "Zebulon" in recalled(agent.chat.prompts[0])
     receipt = await memory.privacy.aforget(thread="one", checkpointer=saver, namespace=namespace)
     assert told.episode in receipt.episodes
     assert "What is the weather" in str((saver.storage, saver.writes, saver.blobs))
     assert "Zebulon" not in str((saver.storage, saver.writes, saver.blobs))
     await made.ainvoke(Command(resume={"decisions": [{"type": "approve"}]}), **place)
-    assert "Rome" in system(agent.chat.prompts[1])
-    assert "Zebulon" not in system(agent.chat.prompts[1])
+    assert "Rome" in recalled(agent.chat.prompts[1])
+    assert "Zebulon" not in recalled(agent.chat.prompts[1])
 
 
 def test_middleware_stores_user_message_if_model_fails(agent, memory, namespace):
@@ -242,7 +245,7 @@ def test_middleware_on_error_continues_or_raises_in_outage(call, agent, model, e
                     call(failing, given, **place)
             return
         state = call(agent(looks, ANSWER, on=gone, tools=True), given, **place)
-    assert "cannot be reached" in system(agent.chat.prompts[0])
+    assert "cannot be reached" in recalled(agent.chat.prompts[0])
     assert "could not recall" in caplog.text
     assert "could not save a message" in caplog.text
     assert [each.type for each in state["messages"]] == ["human", "ai", "tool", "ai"]
@@ -304,9 +307,35 @@ def test_middleware_applies_speakers_background_and_block_prompt(agent, memory, 
         made.invoke(user_says("Where do I live?"), **at(namespace))
         assert background.pending == 2
     assert {each.speaker for each in memory.episodes.list(namespace=namespace)} == {None, "Ann", "Robot"}
-    [first, second] = agent.chat.prompts[0][0].content
-    assert first == block
-    assert "Ann lives in Oslo" in second["text"]
+    [instructions, question] = agent.chat.prompts[0]
+    assert instructions.content == [block]
+    assert "Ann lives in Oslo" in question.text
+
+
+def test_middleware_leaves_out_what_the_conversation_has(agent, memory, namespace):
+    memory.add("Ann works at Fjord Labs.", namespace=namespace)
+    for repeat in (False, True):
+        made = agent(saver=InMemorySaver(), user="Ann", remember="inline", repeat=repeat)
+        made.invoke(user_says("I live in Oslo."), **at(namespace, f"{repeat}"))
+        made.invoke(user_says("Where do I live and work?"), **at(namespace, f"{repeat}"))
+        told = recalled(agent.chat.prompts[-1])
+        assert ("Fjord Labs" in told, "I live in Oslo" in told) == (True, repeat)
+        memory.privacy.forget(thread=f"{repeat}", namespace=namespace)
+
+
+def test_requests_keep_their_beginning_from_turn_to_turn(agent, memory, namespace):
+    memory.add_many(["Ann lives in Oslo.", "Ann likes tea."], namespace=namespace)
+    made = agent(
+        LOOKS, "Noted.", saver=InMemorySaver(), agent_tools=[weather], system_prompt="Be kind.", remember="inline"
+    )
+    for question in ("Where does Ann live?", "What does Ann like?"):
+        made.invoke(user_says(question), **at(namespace))
+    first, after_tool, last = ([(each.type, each.content) for each in prompt] for prompt in agent.chat.prompts)
+    assert after_tool[: len(first)] == first
+    assert [kind for kind, _ in last] == ["system", "human", "ai", "tool", "ai", "human"]
+    assert last[0] == first[0]
+    assert first[1][1].startswith(last[1][1])
+    assert "Ann lives in Oslo" not in str(last[:-1])
 
 
 def test_middleware_raises_if_memory_is_closed(agent, memory, namespace):

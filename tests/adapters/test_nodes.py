@@ -279,21 +279,39 @@ def test_remember_node_hands_messages_to_background(call, memory, model, namespa
 BLOCKS = [{"type": "text", "text": "You are kind.", "cache_control": {"type": "ephemeral"}}]
 
 
-@pytest.mark.parametrize("prompt", ["You are kind.", BLOCKS])
-def test_with_memory_appends_context_to_system_message_of_copy(prompt):
-    stored = [SystemMessage(prompt, id="s"), HumanMessage("Hi", id="h")]
-    seen = with_memory(stored, "Ann lives in Oslo")
-    assert [each.id for each in seen] == ["s", "h"]
-    assert seen[0].text.startswith("You are kind.")
-    assert seen[0].text.endswith("Ann lives in Oslo")
-    assert stored[0].content == prompt
-    if prompt is BLOCKS:
-        assert (seen[0].content[0], len(seen[0].content), len(BLOCKS)) == (BLOCKS[0], 2, 1)
+@pytest.mark.parametrize("text", ["You are kind.", BLOCKS])
+@pytest.mark.parametrize(("place", "index"), [("system", 0), ("message", 1)])
+def test_with_memory_appends_context_to_one_message_of_copy(text, place, index):
+    stored = [SystemMessage(text, id="s"), HumanMessage(text, id="h"), AIMessage("Hi", id="a")]
+    seen = with_memory(stored, "Ann lives in Oslo", place)
+    assert [each.id for each in seen] == ["s", "h", "a"]
+    assert seen[index].text.startswith("You are kind.")
+    assert [each.text.endswith("Ann lives in Oslo") for each in seen] == [number == index for number in range(3)]
+    assert [each.content for each in stored] == [text, text, "Hi"]
+    if text is BLOCKS:
+        assert (seen[index].content[0], len(seen[index].content), len(BLOCKS)) == (BLOCKS[0], 2, 1)
 
 
 def test_with_memory_adds_system_message_unless_context_is_empty():
-    [system, human] = with_memory([("user", "Hi")], "Ann lives in Oslo")
+    [system, human] = with_memory([("user", "Hi")], "Ann lives in Oslo", "system")
     assert (isinstance(system, SystemMessage), human.content) == (True, "Hi")
+    assert [each.type for each in with_memory([("assistant", "Hi")], "Ann lives in Oslo")] == ["system", "ai"]
     assert len(with_memory([], "Ann lives in Oslo")) == 1
     for context in ("", " \n"):
         assert [each.content for each in with_memory([("user", "Hi")], context)] == ["Hi"]
+    with pytest.raises(InputError, match="place must be one of message, system, got 'end'"):
+        with_memory([("user", "Hi")], "", "end")
+
+
+def test_recall_node_leaves_out_what_the_conversation_has(memory, namespace):
+    memory.add("Ann works at Fjord Labs.", namespace=namespace)
+    for repeat in (False, True):
+        graph = StateGraph(State)
+        graph.add_sequence([("recall", recall_node(memory, repeat=repeat)), ("remember", remember_node(memory))])
+        graph.set_entry_point("recall")
+        place = {"configurable": {"user_id": namespace, "thread_id": f"{repeat}"}}
+        made = graph.compile(checkpointer=InMemorySaver())
+        made.invoke({"messages": [("user", "Ann lives in Oslo.")]}, place)
+        told = made.invoke({"messages": [("user", "Where does Ann live and work?")]}, place)["memory_context"]
+        assert ("Fjord Labs" in told, "user: Ann lives in Oslo." in told) == (True, repeat)
+        memory.privacy.forget(thread=f"{repeat}", namespace=namespace)

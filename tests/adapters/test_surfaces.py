@@ -40,7 +40,7 @@ def run_tool(tools: Any, name: str, config: Any, **given: str) -> str:
 def run_middleware(middleware: KGMemoryMiddleware, config: Any, question: str = QUESTION) -> str:
     chat = Chat(answers=["Noted."], prompts=[])
     create_agent(chat, middleware=[middleware]).invoke(asked(question), config)
-    return str(chat.prompts[0][0].text)
+    return str(chat.prompts[0][0].text.removeprefix(f"{question}\n\n"))
 
 
 def run_agent(agent: Any, config: Any) -> str:

@@ -26,7 +26,7 @@ from kg_memory.settings import Settings
         ({"recipe": 5}, "recipe must be .*, got int"),
         ({"recipe": {"traversal": {"method": "teleport"}}}, "traversal in the recipe"),
         ({"template": "best"}, "template must be one of .*, got 'best'"),
-        ({"template": 5}, "template must be one of .*, got '5'"),
+        ({"template": 5}, "template must be one of .*, got 5"),
         ({"limit": "ten"}, "limit must be a whole number, got 'ten'"),
         ({"limit": 1.5}, "limit must be a whole number, got 1.5"),
         ({"limit": True}, "limit must be a whole number, got True"),
