@@ -14,12 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from benchmarks.opening import opened
@@ -27,7 +27,7 @@ from kg_memory.ingestion.graph import STEPS as INGESTION
 from kg_memory.retrieval.graph import STEPS as RETRIEVAL
 from kg_memory.runtime import graph as runtime
 from kg_memory.runtime.flow import Flow, run
-from kg_memory.runtime.graph import Pipeline, make_node
+from kg_memory.runtime.graph import END, START, Pipeline, make_node
 from kg_memory.settings import Settings
 
 PLACES = ("Oslo", "Bergen", "Lima", "Kyoto", "Quito", "Turin")
@@ -60,13 +60,9 @@ def idle_pipeline(steps: int) -> Pipeline:
         yield from ()
         return {"number": state.get("number", 0) + 1}
 
-    graph = StateGraph(State)
-    names = [START, *(f"step{number}" for number in range(steps)), END]
-    for name in names[1:-1]:
-        graph.add_node(name, make_node(idle, Idle(), Settings()))
-    for name, following in pairwise(names):
-        graph.add_edge(name, following)
-    return Pipeline("idle", graph)
+    nodes = [replace(make_node(idle, Idle(), Settings()), name=f"step{number}") for number in range(steps)]
+    edges = dict(pairwise((START, *(node.name for node in nodes), END)))
+    return Pipeline("idle", nodes, edges, (State, None, State))
 
 
 @contextmanager

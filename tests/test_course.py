@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from operator import add
 from typing import Annotated, Any
 
@@ -55,13 +57,10 @@ def pipeline(driver, settings):
         yield from ()
         return {"words": f"{state['words']}."}
 
-    graph = StateGraph(State, Wishes)
-    for step in (try_, end):
-        graph.add_node(step.__name__, make_node(step, driver, settings.with_(parallel=1), metered=True))
-    again = {"again": "try_", "enough": "end"}
-    graph.add_edge(START, "try_").add_edge("end", END)
-    graph.add_conditional_edges("try_", lambda state: "again" if state["tries"] < tries(state) else "enough", again)
-    return Pipeline("trying", graph)
+    nodes = [make_node(step, driver, settings.with_(parallel=1), metered=True) for step in (try_, end)]
+    branch = lambda state: "again" if state["tries"] < tries(state) else "enough", {"again": "try_", "enough": "end"}
+    edges = {START: "try_", "try_": branch, "end": END}
+    return Pipeline("trying", nodes, edges, (State, Wishes, State))
 
 
 @pytest.mark.parametrize("traced", [False, True])
@@ -128,3 +127,18 @@ def _outcome(added: Any) -> Any:
 def test_graph_accumulates_only_the_steps_channel(driver, settings, drawn):
     channels = drawn(driver, settings).channels.items()
     assert {name for name, each in channels if isinstance(each, BinaryOperatorAggregate)} <= {"steps"}
+
+
+def test_add_and_search_do_not_import_langgraph(server, namespace):
+    code = """
+import sys
+from kg_memory import GraphMemory, Settings
+with GraphMemory.open(settings=Settings(url=sys.argv[1]), model="offline", embeddings="offline") as memory:
+    memory.add("Ann lives in Oslo.", namespace=sys.argv[2])
+    assert memory.search("Where does Ann live?", namespace=sys.argv[2]).facts
+print([name for name in sys.modules if name.startswith("langgraph")])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, server.url, namespace], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

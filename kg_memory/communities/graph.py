@@ -39,7 +39,7 @@ def build(
     """Return the LangGraph graph that refreshes communities (clusters of entities), not yet compiled."""
     graph = StateGraph(CommunitiesState, CommunitiesContext.of(settings), input_schema=CommunitiesInput)
     for step in (detect, compare, summarise, save):
-        graph.add_node(step.__name__, make_node(step, driver, settings, metered=True))
+        graph.add_node(step.__name__, make_node(step, driver, settings, metered=True).as_runnable())
     graph.add_edge(START, "detect")
     graph.add_edge("detect", "compare")
     graph.add_conditional_edges("compare", _after_compare, {"summarise": "summarise", "unchanged": END})

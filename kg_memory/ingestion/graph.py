@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from itertools import pairwise
-from typing import Any
-
-from langgraph.graph import END, START, StateGraph
+from typing import TYPE_CHECKING, Any
 
 from kg_memory.errors import DatabaseError
 from kg_memory.falkor.rows import Row
@@ -32,8 +29,11 @@ from kg_memory.ingestion.summarise import summarise
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.driver import Driver
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.graph import Pipeline, make_node
+from kg_memory.runtime.graph import END, START, Branch, Pipeline, make_node
 from kg_memory.settings import Settings
+
+if TYPE_CHECKING:
+    from langgraph.graph import StateGraph
 
 STEPS = (receive, extract, reflect, resolve, facts, date, dedupe, invalidate, save, summarise)
 
@@ -61,27 +61,18 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
     """
     load_needed(settings)
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}
-    schema: type[Any] = IngestionState if received else IngestionInput
-    graph = StateGraph(IngestionState, IngestionContext.of(settings), input_schema=schema)
-    for step in STEPS:
-        graph.add_node(step.__name__, make_node(on_values(step), driver, settings, on_failure=note_failure, **how))
+    nodes = [make_node(on_values(step), driver, settings, on_failure=note_failure, **how) for step in STEPS]
+    edges: dict[str, str | Branch] = dict(pairwise(node.name for node in nodes))
     last = "link" if settings.note_linking else END
     if settings.note_linking:
-        graph.add_node(last, make_node(on_values(load_plugin("steps", last)), driver, settings, **how))
-        graph.add_edge(last, END)
-    unless_done: dict[Hashable, str] = {"extract": "extract", "done": END}
-    if received:
-        graph.add_conditional_edges(START, after_receive, unless_done)
-    else:
-        graph.add_edge(START, "receive")
-    graph.add_conditional_edges("receive", after_receive, unless_done)
-    for step, following in pairwise(STEPS[1:-1]):
-        graph.add_edge(step.__name__, following.__name__)
-    saved: dict[Hashable, str] = {name: name for name in ("receive", "dedupe")}
-    saved["done"] = last if received else "summarise"
-    graph.add_conditional_edges("save", after_save, saved)
-    graph.add_edge("summarise", last)
-    return Pipeline("ingestion", graph, decode, encode)
+        nodes.append(make_node(on_values(load_plugin("steps", last)), driver, settings, **how))
+        edges[last] = END
+    edges["receive"] = after_receive, {"extract": "extract", "done": END}
+    edges[START] = edges["receive"] if received else "receive"
+    edges["save"] = after_save, {"receive": "receive", "dedupe": "dedupe", "done": last if received else "summarise"}
+    edges["summarise"] = last
+    schemas = (IngestionState, IngestionContext.of(settings), IngestionState if received else IngestionInput)
+    return Pipeline("ingestion", nodes, edges, schemas, decode, encode)
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001

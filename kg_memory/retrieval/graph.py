@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Any, Required
+from typing import TYPE_CHECKING, Annotated, Any, Required
 
-from langgraph.graph import END, START, StateGraph
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
@@ -24,10 +23,13 @@ from kg_memory.retrieval.rerank import rerank
 from kg_memory.retrieval.search import search
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.runtime.driver import Driver
-from kg_memory.runtime.graph import Pipeline, make_node
+from kg_memory.runtime.graph import END, START, Pipeline, make_node
 from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens
 from kg_memory.validation import DEFAULT_NAMESPACE
+
+if TYPE_CHECKING:
+    from langgraph.graph import StateGraph
 
 # Load these plug-ins at import time: a step must not read files on an event loop.
 load_plugins("stages")
@@ -35,9 +37,7 @@ load_plugins("stages")
 STEPS = (search, rerank, construct)
 
 
-def build(
-    driver: Driver[Any], settings: Settings
-) -> StateGraph[RetrievalState, RetrievalContext, RetrievalInput, RetrievalState]:
+def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, RetrievalContext, Any, Any]:
     """Return the LangGraph graph that answers a search by the steps search, rerank and construct, not compiled yet.
 
     *driver* runs its database reads and model requests.
@@ -50,13 +50,10 @@ def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
 
     *driver*: runs the database reads and model requests of its steps.
     """
-    graph = StateGraph(RetrievalState, RetrievalContext.of(settings), input_schema=RetrievalInput)
-    for step in STEPS:
-        graph.add_node(step.__name__, make_node(step, driver, settings, decode=decode, encode=encode))
-    names = (START, *(step.__name__ for step in STEPS), END)
-    for name, following in pairwise(names):
-        graph.add_edge(name, following)
-    return Pipeline("retrieval", graph, decode, encode)
+    nodes = [make_node(step, driver, settings, decode=decode, encode=encode) for step in STEPS]
+    edges = dict(pairwise((START, *(node.name for node in nodes), END)))
+    schemas = (RetrievalState, RetrievalContext.of(settings), RetrievalInput)
+    return Pipeline("retrieval", nodes, edges, schemas, decode, encode)
 
 
 # States

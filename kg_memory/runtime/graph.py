@@ -1,22 +1,21 @@
 """Steps as nodes of a LangGraph graph, sync and async, with LangGraph or without it.
 
 LangGraph shows the steps in traces and streams. If no trace or stream observes them, a `Pipeline` runs the steps one
-after another by the nodes, edges and reducers of the same graph, which saves LangGraph's overhead: see "Steps that
-nobody sees" in `docs/decisions.md`.
+after another by the same nodes and edges, which saves LangGraph's overhead and its import: see "Steps that nobody sees"
+in `docs/decisions.md`.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
-from functools import cached_property, partial
-from typing import Any
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING, Any
 
-from langchain_core.callbacks import CallbackManager
-from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime, get_runtime
 from pydantic import BaseModel
 
 from kg_memory.errors import KGMemoryError
@@ -31,6 +30,13 @@ from kg_memory.runtime.telemetry import log_end, log_step_failure
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
+if TYPE_CHECKING:
+    from langgraph.graph import StateGraph
+
+START, END = "__start__", "__end__"
+"""LangGraph's names for the start and the end of a graph."""
+TRACING = tuple(f"{prefix}_{name}" for prefix in ("LANGSMITH", "LANGCHAIN") for name in ("TRACING", "TRACING_V2"))
+"""The environment variables that switch LangSmith's tracing on."""
 MIN_TIME = 10**9
 """Numbers from here on are times in microseconds, not counts."""
 
@@ -55,43 +61,90 @@ MOST_STEPS = 1000
 """The most steps that LangGraph allows in one run; more than those after which a pipeline gives up by itself."""
 
 
-class PipelineNode(Runnable[Any, State]):
-    """A node of a LangGraph graph that runs one step, sync or async.
+Branch = tuple[Callable[[Any], Hashable], Mapping[Hashable, str]]
+"""A function that chooses by the state, and the names of the next nodes by its choices."""
+
+
+@dataclass(frozen=True)
+class PipelineNode:
+    """A node of a graph that runs one step, sync or async.
 
     *take* and *atake*: run the step. *decode*: converts LangGraph's state to values for the step. *encode*: converts
     the result of the step to an update of the state.
     """
 
-    def __init__(
-        self, name: str, take: Take[Update], atake: Take[Awaitable[Update]], decode: Codec, encode: Codec
-    ) -> None:
-        self.name = name
-        self.take, self.atake, self.decode, self.encode = take, atake, decode, encode
+    name: str
+    take: Take[Update]
+    atake: Take[Awaitable[Update]]
+    decode: Codec
+    encode: Codec
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> State:  # noqa: A002, ARG002
-        runtime: Runtime[Any] = get_runtime()
-        return self.encode(self.take(self.decode(input), runtime.context, runtime.stream_writer))
+    def as_runnable(self) -> Any:
+        """Return this node as a `Runnable`, for a LangGraph graph."""
+        return _runnable_class()(self)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> State:  # noqa: A002, ARG002
-        runtime: Runtime[Any] = get_runtime()
-        return self.encode(await self.atake(self.decode(input), runtime.context, runtime.stream_writer))
+
+@cache
+def _runnable_class() -> Any:
+    from langchain_core.runnables import Runnable  # noqa: PLC0415 - LangGraph takes a second to import
+    from langgraph.runtime import get_runtime  # noqa: PLC0415
+
+    class NodeRunnable(Runnable[Any, State]):
+        """A `PipelineNode` in a LangGraph graph."""
+
+        def __init__(self, node: PipelineNode) -> None:
+            self.node, self.name = node, node.name
+
+        def invoke(self, input: Any, config: Any = None, **_: Any) -> State:  # noqa: A002, ARG002
+            runtime: Any = get_runtime()
+            node = self.node
+            return node.encode(node.take(node.decode(input), runtime.context, runtime.stream_writer))
+
+        async def ainvoke(self, input: Any, config: Any = None, **_: Any) -> State:  # noqa: A002, ARG002
+            runtime: Any = get_runtime()
+            node = self.node
+            return node.encode(await node.atake(node.decode(input), runtime.context, runtime.stream_writer))
+
+    return NodeRunnable
 
 
 class Pipeline:
     """A graph of steps; LangGraph runs it only if a trace or stream observes the steps.
 
-    Otherwise the nodes are called directly, which is faster. *decode*: converts LangGraph states to values for the
-    steps. *encode*: does the reverse.
+    Otherwise the nodes are called directly, which is faster.
+
+    - *nodes*: the nodes. *edges*: the name of the node that follows each, or a `Branch`.
+    - *schemas*: the types of LangGraph's state, of the context of a run, and of the input.
+    - *decode*: converts LangGraph states to values for the steps. *encode*: does the reverse.
     """
 
     def __init__(
-        self, name: str, graph: StateGraph[Any, Any, Any, Any], decode: Codec = dict, encode: Codec = dict
+        self,
+        name: str,
+        nodes: list[PipelineNode],
+        edges: Mapping[str, str | Branch],
+        schemas: tuple[Any, Any, Any],
+        decode: Codec = dict,
+        encode: Codec = dict,
     ) -> None:
-        self.name, self.graph, self.decode, self.encode = name, graph, decode, encode
-        self._next = dict(graph.edges)
-        self._branches = {name: next(iter(branches.values())) for name, branches in graph.branches.items() if branches}
-        channels = graph.channels.items()
-        self._reducers = {key: channel.operator for key, channel in channels if hasattr(channel, "operator")}
+        self.name, self.nodes, self.edges = name, {node.name: node for node in nodes}, edges
+        self.schemas, self.decode, self.encode = schemas, decode, encode
+
+    @cached_property
+    def graph(self) -> StateGraph[Any, Any, Any, Any]:
+        """The LangGraph graph of the steps, not compiled yet."""
+        from langgraph.graph import StateGraph  # noqa: PLC0415 - takes a second to import
+
+        state, context, given = self.schemas
+        graph = StateGraph(state, context, input_schema=given)
+        for name, node in self.nodes.items():
+            graph.add_node(name, node.as_runnable())
+        for name, following in self.edges.items():
+            if isinstance(following, str):
+                graph.add_edge(name, following)
+            else:
+                graph.add_conditional_edges(name, following[0], dict(following[1]))
+        return graph
 
     def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
         """Run the graph from the state *input*, and return the final state; *context*: settings for this run only."""
@@ -99,8 +152,11 @@ class Pipeline:
             return self.decode((yield from call(self._compiled, "invoke", self.encode(input), context=context)))
         state, name = dict(input), self._next_node(START, input)
         while name != END:
-            node, given = self._node(name), (state, context, ignore_event)
-            state = self._reduce(state, (yield Call(partial(node.take, *given), partial(node.atake, *given))))
+            node, given = self.nodes[name], (state, context, ignore_event)
+            update = yield Call(partial(node.take, *given), partial(node.atake, *given))
+            if "steps" in update and "steps" in state:  # the records of all steps
+                update = {**update, "steps": state["steps"] + update["steps"]}
+            state = {**state, **update}
             name = self._next_node(name, state)
         return state
 
@@ -113,27 +169,27 @@ class Pipeline:
         # A limit of steps of its own: a run repeats steps if others wrote meanwhile, and the caller's limit is low.
         return self.graph.compile(name=self.name, checkpointer=False).with_config(recursion_limit=MOST_STEPS)
 
-    def _node(self, name: str) -> PipelineNode:
-        return self.graph.nodes[name].runnable  # type: ignore[return-value]
-
     def _next_node(self, name: str, state: State) -> str:
         """Return the name of the node that runs after the node *name*; if there are branches, *state* decides."""
-        branch = self._branches.get(name)
-        if branch is None:
-            return self._next[name]
-        choice = branch.path.func(state)  # type: ignore[attr-defined]
-        return branch.ends[choice] if branch.ends else choice
+        following = self.edges[name]
+        if isinstance(following, str):
+            return following
+        choose, ends = following
+        return ends[choose(state)]
 
-    def _reduce(self, state: Update, update: State) -> Update:
-        """Return *state* updated by *update*; if a key has a reducer, its old and new values are combined."""
-        merged = {**state, **update}
-        for key in self._reducers.keys() & state.keys() & update.keys():
-            merged[key] = self._reducers[key](state[key], update[key])
-        return merged
+
+def may_be_seen() -> bool:
+    """Return whether LangChain is imported, or LangSmith's tracing is on, so that something may observe steps."""
+    return "langchain_core.runnables.config" in sys.modules or any(map(os.environ.get, TRACING))
 
 
 def are_steps_seen() -> bool:
     """Return whether a trace or stream observes the steps, so that LangGraph must run them."""
+    if not may_be_seen():
+        return False
+    from langchain_core.callbacks import CallbackManager  # noqa: PLC0415 - loaded already, except with tracing
+    from langchain_core.runnables import ensure_config  # noqa: PLC0415
+
     return ensure_config().get("callbacks") is not None or bool(CallbackManager.configure().handlers)
 
 

@@ -103,9 +103,9 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[ReviewState, No
     The nodes can run sync and async.
     """
     graph = StateGraph(ReviewState, input_schema=ReviewInput)
-    graph.add_node("load", make_node(load, driver, settings))
+    graph.add_node("load", make_node(load, driver, settings).as_runnable())
     graph.add_node("ask", ask_reviewer)
-    graph.add_node("apply", make_node(apply, driver, settings))
+    graph.add_node("apply", make_node(apply, driver, settings).as_runnable())
     graph.add_edge(START, "load")
     graph.add_conditional_edges("load", _has_reviews, {"ask": "ask", "done": END})
     graph.add_edge("ask", "apply")
