@@ -8,7 +8,8 @@ no answer, and are left out here. Readers without sight of the questions answere
 `readings.jsonl` has the facts of each message, and `answers.jsonl` the identities of entities, verdicts on pairs of
 facts, predicates and summaries. They are replayed over HTTP by the text of the message, or by the items that a prompt
 asks about, so they stay usable when prompts change. An unknown item counts as new or unrelated; the last line of the
-output counts them.
+output counts them. The line before tells how often a question such as "What did Noreen do on 14 October 2023?" has an
+event of that day among its first two facts.
 
 | column | what it is |
 | --- | --- |
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -141,6 +143,18 @@ def score(memory: GraphMemory, arm: str, questions: Sequence[JSON], budget: int)
     return scores
 
 
+def find_days(memory: GraphMemory, arm: str, most: int = 40) -> tuple[int, int]:
+    """Ask who did what on a day, for *most* dated events; return how often one is among the first two facts, of all."""
+    events = [fact for fact in memory.facts.list(namespace=arm, limit=5000) if fact.kind == "event"]
+    days = {(fact.subject, fact.valid_at) for fact in events if fact.valid_at and fact.precision == "day"}
+    right = 0
+    asked = random.Random(1).sample(sorted(days), min(most, len(days)))
+    for subject, day in asked:
+        found = memory.search(f"What did {subject} do on {day.day} {day:%B %Y}?", namespace=arm, limit=2)
+        right += any(fact.valid_at and fact.valid_at.date() == day.date() for fact in found.facts)
+    return right, len(asked)
+
+
 def main() -> None:
     """Run the benchmark and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -161,6 +175,7 @@ def main() -> None:
                     scores = score(memory, arm, questions, budget)
                     cells = (f"{mean(scores[column]):.3f}" if scores[column] else "-" for column in columns)
                     print(f"| {arm} | {budget} | {' | '.join(cells)} |", flush=True)
+                print("{}: {} of {} days".format(arm, *find_days(memory, arm)))
     print(f"{len(answers.asked)} items asked about, {len(answers.unanswered)} of them without a recorded answer")
     if chosen.unanswered:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in answers.unanswered.values())

@@ -33,7 +33,8 @@ def test_part_of_long_conversation_is_replayed(server: embedded.Server) -> None:
     messages, answers = long_memory.read_lines("messages.jsonl")[:80], long_memory.Answers()
     with serve(answers) as base_url, long_memory.ingest(server.url, base_url, messages) as memory:
         scores = long_memory.score(memory, "model", long_memory.questions_about(messages), 700)
-        assert memory.stats(namespace="model").facts > len(messages)
-    assert len(scores["evidence"]) > 20
+        right, asked = long_memory.find_days(memory, "model", 20)
+    assert (len(scores["evidence"]) > 20, asked) == (True, 20)
+    assert right >= 19
     assert mean(scores["evidence"]) > 0.8
     assert len(answers.unanswered) < len(answers.asked) / 5

@@ -70,6 +70,8 @@ class Hits:
 
 
 NO_HITS = Hits([], [], [])
+OUTSIDE = 0.8
+"""The largest nearness of a period that does not overlap the time of the question."""
 
 
 class Part(Value, extra="forbid"):
@@ -98,12 +100,12 @@ class Instants:
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near a period is to the time of the question: 1 if they overlap, down to 0 at `vagueness`.
+        """Return how near a period is to the time of the question: 1 if they overlap, else `OUTSIDE` down to 0.
 
-        *since* and *until* bound the period, in microseconds since the epoch.
+        It is 0 from `vagueness` on. *since* and *until* bound the period, in microseconds since the epoch.
         """
         gap = max(since - self.until, self.since - until) + 1
-        return 1.0 if gap <= 0 else max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
+        return 1.0 if gap <= 0 else OUTSIDE * max(0.0, 1 - gap / ((self.vagueness or 0) + 1))
 
 
 @dataclass(frozen=True, slots=True)

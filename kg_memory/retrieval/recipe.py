@@ -51,7 +51,7 @@ from kg_memory.validation import describe_invalid, validate_choice
 UNSURE = 0.5
 """The factor on nearness if a fact may have been true at that time, because its start is unknown."""
 LASTING = 0.4
-"""The factor on nearness of a fact that was true before, on and after the day that the question names."""
+"""The factor on nearness of a fact that was true before the day that the question names, or has no start."""
 SPREAD = 3
 """The factor by which `limit_rank_drop` limits ranks: the first, second and third stay among the first 3, 6 and 9."""
 
@@ -117,7 +117,7 @@ def _nearness(feature: Features, instants: Instants) -> float:
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
         max(instants.nearness(known, until), UNSURE * instants.nearness(since, until))
-        * (LASTING if _is_a_day(instants) and known < instants.since and until > instants.until else 1.0)
+        * (LASTING if _is_a_day(instants) and since < instants.since else 1.0)
         for since, known, until in periods
     )
 
