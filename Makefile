@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system conformance coverage test-cluster test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
+.PHONY: help demo test test-system conformance coverage test-cluster test-typescript test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ test-cluster: .venv/.dev  ## the contract suites on a Redis Cluster; then by TLS
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server cluster $(CONTRACTS) tests/adapters/test_store*.py \
 	  tests/test_searching.py
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server secured $(CONTRACTS)
+
+test-typescript: .venv/.dev  ## the client in TypeScript against a real server: needs Node 20 and npm (a minute)
+	@cd packages/typescript && npm ci --no-audit --no-fund && npm test
 
 test-wire: .venv/.wire  ## the main job against a small language model served on this machine
 	@$(BIN)/python -m pytest -m wire tests/wire
@@ -79,7 +82,7 @@ docs: .venv/.docs  ## the documentation, in docs/_build/html; a dead link is an 
 	@echo "open docs/_build/html/index.html"
 
 clean:  ## remove what make made here
-	rm -rf .venv .venv-matrix .venv-fuzz .venv-bench .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache docs/_build docs/cookbook docs/reference
+	rm -rf .venv .venv-matrix .venv-fuzz .venv-bench .langgraph_api .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache packages/typescript/build packages/typescript/dist packages/typescript/node_modules docs/_build docs/cookbook docs/reference
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14) and "kg-memory needs Python 3.11 to 3.14, this is %d.%d: run make PYTHON=python3.12" % sys.version_info[:2])'
