@@ -200,25 +200,45 @@ test("abort ends a call, a pause and a stream", async () => {
   const busy = new Response("", { status: 429, headers: { "Retry-After": "30" } });
   const pausing = await meet([busy], (client) => client.stats({ signal: AbortSignal.timeout(200) }));
   assert.equal((pausing.answer as Error).name, "TimeoutError");
-  const listen = async () => {
+  const wait = async () => {
     for await (const event of memory.events({ signal: AbortSignal.timeout(1500) })) assert.equal(event.name, "counts");
   };
-  await assert.rejects(listen, { name: "TimeoutError" });
+  await assert.rejects(wait, { name: "TimeoutError" });
 });
 
-test("events stream as they happen, and again after an id", { timeout: 30_000 }, async () => {
-  const client = connect({ namespace: "events" });
-  const saving = setTimeout(() => void client.episodes.save([OSLO]), 1000);
+/** Return the events that *client* yields, up to the first fact that is learned. */
+async function listen(client: KGMemory): Promise<MemoryEvent[]> {
   const seen: MemoryEvent[] = [];
   for await (const event of client.events()) {
     seen.push(event);
     if (event.name === "fact.learned") break;
   }
-  clearTimeout(saving);
+  return seen;
+}
+
+test("events stream as they happen", { timeout: 30_000 }, async () => {
+  const client = connect({ namespace: "events" });
+  const saving = delay(1000).then(() => client.episodes.save([OSLO]));
+  const seen = await listen(client);
+  await saving;
   const learned = seen.at(-1);
   assert.ok(learned?.name === "fact.learned" && learned.data.after?.sentence === "Ann lives in Oslo");
   assert.ok(seen.some((event) => event.name === "episode" && event.data.content === OSLO.content));
-  for await (const event of client.events({ lastEventId: "1-0" })) if (event.name === "fact.learned") break;
+});
+
+test("events go on after a broken stream", { timeout: 30_000 }, async () => {
+  const first = new Response('id: 1-7\nevent: counts\ndata: {"episodes": 1}\n\n: still here\n\nid: 1-8\nev');
+  const asked: (string | null)[] = [];
+  const client = connect({
+    fetch: (request) => {
+      asked.push(request.headers.get("Last-Event-ID"));
+      return asked.length > 1 ? fetch(request) : Promise.resolve(first);
+    },
+  });
+  const [counts, ...missed] = await listen(client);
+  assert.deepEqual(counts, { id: "1-7", name: "counts", data: { episodes: 1 } });
+  assert.equal(missed.at(-1)?.name, "fact.learned");
+  assert.deepEqual(asked, [null, "1-7"]);
 });
 
 test("a LangGraph graph remembers over threads", async () => {
