@@ -25,7 +25,7 @@ from kg_memory.ingestion.namesakes import (
 from kg_memory.ingestion.records import JSON, EntityMatch, EntityMention, ResolvedEntity
 from kg_memory.ingestion.state import Draft, Update, ask_in_batches
 from kg_memory.llm.prompts import RESOLVE
-from kg_memory.runtime.effects import Vector, embed, embedding_model, fetch
+from kg_memory.runtime.effects import EmbeddingModel, Vector, embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, canonical_name, entity_id, entity_key
@@ -90,7 +90,7 @@ def find_entity_candidates(
     predicates_at = 0
     for row in rows:
         if row["kind"] == "meta":
-            meta, model = row["entity"], (yield from embedding_model())
+            meta, model = row["entity"], (yield EmbeddingModel())
             if (meta["model"], meta["dimension"]) != (model, len(vectors[0])):
                 refuse_other_vectors(meta, model, len(vectors[0]))
             predicates_at = meta["predicates"] or 0

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
@@ -28,7 +27,7 @@ from kg_memory.llm.retry import (
     with_retries,
     within,
 )
-from kg_memory.runtime.effects import Call, Vector, work_on
+from kg_memory.runtime.effects import Call, Embeddings, Vector, work_on
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.lifecycle import PerLoop
 
@@ -229,7 +228,7 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
     return [1.0, *numbers[1:]]
 
 
-class ReliableEmbeddings(Embeddings):
+class ReliableEmbeddings:
     """Wraps a LangChain embedding model with retries, a rate limit, clear errors and vectors of length 1.
 
     `model` is the wrapped model, `limiter` its rate limiter.

@@ -33,14 +33,13 @@ from kg_memory.retrieval.context.lines import Template
 from kg_memory.retrieval.question import lines_within, make_search_query
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Model
+from kg_memory.runtime.effects import Embeddings, Model
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 if TYPE_CHECKING:
-    from langchain_core.embeddings import Embeddings
     from langchain_core.language_models import BaseChatModel
 
     from kg_memory.memory.open import Reranker

@@ -11,8 +11,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from langchain_core.embeddings import Embeddings
-
 from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import ADVICE, Database
@@ -25,7 +23,7 @@ from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_emb
 from kg_memory.models.budget import NO_BUDGET, Budget
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.driver import Driver, Embedder
-from kg_memory.runtime.effects import Ask, CrossEncoder, Model, both
+from kg_memory.runtime.effects import Ask, CrossEncoder, Embeddings, Model, both
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow
 from kg_memory.settings import LOCAL_EMBEDDINGS, OFFLINE, Settings
 
@@ -53,7 +51,7 @@ sentences from which two facts are compared. Vectors of the local model are clos
 all pairs of facts about one person in LoCoMo are below 0.85."""
 
 
-class NoModel(Embeddings):
+class NoModel:
     """Placeholder for the language model and the embedding model in a memory that is opened without models.
 
     Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the message *why*.
@@ -71,11 +69,11 @@ class NoModel(Embeddings):
 
     answer, aanswer = both(_answer)
 
-    def embed_documents(self, texts: list[str]) -> NoReturn:
+    def _embed(self, _: Any) -> Flow[NoReturn]:
+        yield from ()
         raise EmbeddingUnavailable(self._why)
 
-    def embed_query(self, text: str) -> NoReturn:
-        raise EmbeddingUnavailable(self._why)
+    embed_documents, aembed_documents = embed_query, aembed_query = both(_embed)
 
 
 def without_models(settings: Settings, why: str) -> dict[str, Any]:

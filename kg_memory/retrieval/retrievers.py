@@ -19,7 +19,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import Kind
 from kg_memory.retrieval.ranking import DIGITS, Instants, Scored, ids_of
-from kg_memory.runtime.effects import Reads, Vector, embed, embedding_model, fetch, in_step, make_once
+from kg_memory.runtime.effects import EmbeddingModel, Reads, Vector, embed, fetch, in_step, make_once
 from kg_memory.runtime.flow import Flow, through
 from kg_memory.temporal.interval import SESSION_GAP
 
@@ -350,7 +350,7 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
     """
     if count < LEAST:
         return vector
-    model = yield from embedding_model()
+    model = yield EmbeddingModel()
     contrast = yield from make_once((model, growth(count)), features.EPISODE_VECTORS, fit_contrast, sample=SAMPLE)
     if contrast is None:
         return vector

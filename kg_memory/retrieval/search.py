@@ -42,7 +42,7 @@ from kg_memory.retrieval.retrievers import (
     sharpen,
 )
 from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
-from kg_memory.runtime.effects import Vector, embed, embedding_model, fetch, in_step, read_if
+from kg_memory.runtime.effects import EmbeddingModel, Vector, embed, fetch, in_step, read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, is_subject, name_asker, replace_unstorable, thread_key
@@ -145,7 +145,7 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
         words = search_words(scope, frequencies, asked.counts[kind], length)
         searches.append(search_both(words, search_meaning(scope, vector if weights.meaning else None)))
     if lookup.vector is not None or (asked.subjects and not asked.named):
-        model = yield from embedding_model()
+        model = yield EmbeddingModel()
         searches.append(read_baseline(model, asked.counts["episodes"], all_read=not lookup.any_unread))
     results = yield from in_step(searches)
     hits = dict.fromkeys(KINDS, NO_HITS)

@@ -16,8 +16,6 @@ from threading import Lock
 from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 from weakref import WeakMethod
 
-from langchain_core.embeddings import Embeddings
-
 from kg_memory.errors import DatabaseClosed, EmbeddingError, ModelError
 from kg_memory.runtime.caches import BoundedCache
 from kg_memory.runtime.effects import (
@@ -26,6 +24,7 @@ from kg_memory.runtime.effects import (
     CrossEncoder,
     Embed,
     EmbeddingModel,
+    Embeddings,
     Model,
     Now,
     Query,

@@ -81,6 +81,19 @@ class Model(Protocol):
 
 
 @runtime_checkable
+class Embeddings(Protocol):
+    """Protocol of embedding models, with the methods of LangChain's `Embeddings`, which takes long to import."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]: ...
+
+    def embed_query(self, text: str) -> list[float]: ...
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]: ...
+
+    async def aembed_query(self, text: str) -> list[float]: ...
+
+
+@runtime_checkable
 class CrossEncoder(Protocol):
     """Protocol of models that score how well texts answer a question: from 0 to 1, one score for each text."""
 
@@ -304,12 +317,6 @@ def embed(
         return []
     vectors: list[Vector] = yield Embed(tuple(texts), role, tuple(later))
     return vectors
-
-
-def embedding_model() -> Flow[str]:
-    """Return the name of the embedding model."""
-    name: str = yield EmbeddingModel()
-    return name
 
 
 def score(question: str, texts: Sequence[str]) -> Flow[list[float]]:

@@ -10,8 +10,6 @@ from concurrent.futures import Future
 from itertools import accumulate
 from typing import Generic, TypeVar
 
-from langchain_core.embeddings import Embeddings
-
 from kg_memory.errors import DatabaseUnavailable, EmbeddingError, EmbeddingUnavailable, KGMemoryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
@@ -21,6 +19,7 @@ from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.embeddings import make_reliable, unwrap, vector_model_name
 from kg_memory.llm.retry import timeout_of
 from kg_memory.runtime.driver import Driver, Embedder
+from kg_memory.runtime.effects import Embeddings
 from kg_memory.runtime.lifecycle import PerLoop
 from kg_memory.runtime.telemetry import describe_error
 
@@ -66,7 +65,7 @@ def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
     return make_reliable(_Directed(unwrap(model), dims))
 
 
-class _Directed(Embeddings):
+class _Directed:
     """An embedding model that appends a number to each vector of another model: 1.0 for a zero vector, else 0.0.
 
     Errors: `EmbeddingError` if a vector of the other model does not have *dims* dimensions.

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import cast
 
-from langchain_core.embeddings import Embeddings
 from langgraph.store.base import (
     BaseStore,
     GetOp,
@@ -28,7 +27,7 @@ from kg_memory.errors import SettingsError
 from kg_memory.falkor.schema import ITEMS
 from kg_memory.maintenance.forgetting.erase import drop_stream
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.runtime.effects import Call, both, call, in_thread
+from kg_memory.runtime.effects import Call, Embeddings, both, call, in_thread
 from kg_memory.runtime.flow import Flow, T
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.outputs import LLMResult
@@ -22,7 +21,7 @@ from kg_memory.llm.embeddings import limiter_of, secrets_of
 from kg_memory.llm.retry import RetryPolicy, diagnose, tokens_by_bytes, with_retries
 from kg_memory.memory import open as opening
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.effects import Call, in_thread
+from kg_memory.runtime.effects import Call, Embeddings, in_thread
 from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
 from kg_memory.text.tokenise import estimate_tokens

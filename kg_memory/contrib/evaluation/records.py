@@ -9,10 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.runtime.effects import Embeddings
 
 
 @dataclass(frozen=True, slots=True)

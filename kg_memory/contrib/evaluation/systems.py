@@ -14,7 +14,6 @@ from statistics import fmean, pstdev
 from threading import Lock
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 
 from kg_memory.contrib.evaluation.records import Conversation, Question, Retrieved, System, Tools
 from kg_memory.contrib.evaluation.results import COSTS
@@ -23,6 +22,7 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, Usage
 from kg_memory.retrieval.question import TOKENS_A_LINE
+from kg_memory.runtime.effects import Embeddings
 from kg_memory.settings import OFFLINE, PLANS, Settings
 from kg_memory.text.tokenise import estimate_tokens, terms
 

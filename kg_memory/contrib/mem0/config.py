@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 
 from kg_memory.contrib.mem0.scopes import Entries, read_collection
 from kg_memory.errors import SettingsError
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.effects import Embeddings
 from kg_memory.settings import OFFLINE, Settings
 
 logger = logging.getLogger("kg_memory")

@@ -14,8 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from langchain_core.embeddings import Embeddings
-
 from kg_memory.errors import EmbeddingError, MissingExtra
 from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.settings import LOCAL_EMBEDDINGS
@@ -41,8 +39,10 @@ Role = Literal["passage", "query"]
 _UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
-class LocalEmbeddings(Embeddings):
-    """LangChain embeddings that are computed in this process, without a network: 384 dimensions, unit length.
+class LocalEmbeddings:
+    """Embeddings that are computed in this process, without a network: 384 dimensions, unit length.
+
+    They have the methods of LangChain's `Embeddings`.
 
     The model is loaded at the first use (0.1 s, about 130 MB of memory). The same text always gets the same vector.
     Threads can share an instance, and forked child processes can use it.

@@ -33,7 +33,7 @@ from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summar
 from kg_memory.models.operations import ForgetReceipt, Residue
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime.caches import ignore_progress
-from kg_memory.runtime.effects import embedding_model, fetch, now, work, write
+from kg_memory.runtime.effects import EmbeddingModel, fetch, now, work, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable
@@ -235,7 +235,7 @@ def _check_model() -> Flow[str]:
 
     The error is also raised while the vectors are being replaced.
     """
-    model = yield from embedding_model()
+    model: str = yield EmbeddingModel()
     for meta in (yield from fetch(schema.READ_META)):
         schema.refuse_other_vectors(meta, model)
     return model
