@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +33,7 @@ from kg_memory.runtime.effects import Call, both, in_thread, work_on
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.runtime.lifecycle import renew_in_children
 
+log = logging.getLogger("kg_memory")
 KEY_PREFIX = "kg:"
 LONGEST_KEY = 512
 MISSING_GRAPH = "empty key"
@@ -40,6 +42,8 @@ REDIRECTIONS = 8
 """The most times that a query follows a graph which a cluster moves from one server to another."""
 OLDEST_MODULE = 4_22_01
 """The oldest version of the FalkorDB module that does not lose data: 4.22.1."""
+TRIED = (4,)
+"""The major versions of FalkorDB with which kg-memory was tested."""
 QUERY_PLANS = 64
 """The size of the server's cache of query plans, per graph. An agent that adds and searches in turns runs some 40
 different queries; the default size of 25 would plan each of them again every time."""
@@ -317,7 +321,10 @@ class Database:
         return servers
 
     def _check_version(self, server: RedisServer) -> int:
-        """Return the server's FalkorDB version. Errors: `DatabaseVersionError` if FalkorDB is missing or too old."""
+        """Return the server's FalkorDB version, and warn once if its major version was never tried.
+
+        Errors: `DatabaseVersionError` if FalkorDB is missing or too old.
+        """
         with self._map_errors(server):
             modules = server.client.execute_command("MODULE", "LIST")
         modules = (m if isinstance(m, Mapping) else dict(zip(m[::2], m[1::2], strict=True)) for m in modules)  # redis<8
@@ -331,6 +338,9 @@ class Database:
                 f"FalkorDB on the server {server.address} is version {version}, older than {OLDEST_MODULE} (4.22.1), "
                 "and may lose data at a restart; upgrade it, or set allow_old_falkordb to use it anyway"
             )
+        if version // 1_00_00 not in TRIED and not server.checked:
+            advice = "run `kg-memory doctor --server URL` before you trust it with data"
+            log.warning("FalkorDB %s on %s was never tried with kg-memory: %s", version, server.address, advice)
         server.checked = True
         return version
 

@@ -35,6 +35,8 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
     doctor = command("doctor", f"{_DOCTOR}:doctor", "check the installation, and say how to fix it", group="set up")
     about = "before the checks, download FalkorDB if it is missing, and make files private"
     doctor.add_argument("--fix", action="store_true", help=about)
+    about = "instead: try on this FalkorDB, in a scratch graph, all that kg-memory depends on"
+    doctor.add_argument("--server", metavar="URL", help=about)
     about = "print the completion script of a shell"
     completion = command("completion", f"{_DOCTOR}:completion", about, COMPLETION_EPILOG, group="set up")
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))

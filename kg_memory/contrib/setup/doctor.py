@@ -82,10 +82,15 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
 
     Returns the exit code: 1 if a check failed, else 0.
     """
-    if arguments.fix:
-        _fix(settings_of(arguments), screen)
-    found = [_settings_file(), *checks(settings_of(arguments), screen)]
-    if "namespace" in arguments and found[-1].state != "wrong":
+    if arguments.server:
+        from kg_memory.contrib.setup import probes  # noqa: PLC0415 - imports this module
+
+        found = list(probes.check_server(arguments.server))
+    else:
+        if arguments.fix:
+            _fix(settings_of(arguments), screen)
+        found = [_settings_file(), *checks(settings_of(arguments), screen)]
+    if not arguments.server and "namespace" in arguments and found[-1].state != "wrong":
         with open_to_look(arguments, screen) as memory:
             missing = explain_no_namespace(memory, arguments)
         found.append(Check("namespace", "note" if missing else "ok", namespace_of(arguments), missing))
