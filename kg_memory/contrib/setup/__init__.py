@@ -30,7 +30,7 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
     about = "a server with OpenAI's API, such as http://localhost:11434/v1"
     init.add_argument("--base-url", metavar="URL", help=about)
     init.add_argument("--force", action="store_true", help="with --yes: write even if .env exists or a check fails")
-    about = "download FalkorDB for the embedded database (once, 46 MB)"
+    about = "download FalkorDB for the embedded database (once, about 50 MB)"
     command("setup", f"{_DOCTOR}:setup", about, group="set up")
     doctor = command("doctor", f"{_DOCTOR}:doctor", "check the installation, and say how to fix it", group="set up")
     about = "before the checks, download FalkorDB if it is missing, and make files private"

@@ -115,7 +115,7 @@ def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
     if settings.url is None:
         host = local_host(settings, screen.note)
         yield attempt("FalkorDB binaries", lambda: _binaries(host))
-        if sys.platform == "linux":
+        if sys.platform == "linux" and platform.machine() == "x86_64":
             yield _openmp()
         yield attempt("data folder", lambda: _folder(host.folder))
     yield attempt("language model", lambda: _model(settings))

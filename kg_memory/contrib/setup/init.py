@@ -147,7 +147,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
     try:
         local_host(settings, screen.note).find()
     except DatabaseMissing:
-        if arguments.yes or confirm("FalkorDB is not installed. Download it (46 MB)?", default=True):
+        if arguments.yes or confirm("FalkorDB is not installed. Download it (about 50 MB)?", default=True):
             fetch_database(settings, screen)
 
 
