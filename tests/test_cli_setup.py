@@ -150,6 +150,11 @@ def test_doctor_names_a_fix_for_each_failed_check(run: Run, tmp_path: Path, monk
     assert wrong["database"]
 
 
+def test_doctor_on_macos_says_what_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.sys, "platform", "darwin")
+    assert "redis.log" in checks(run)["macOS"]["mend"]
+
+
 def test_doctor_fix_makes_files_private(home: Path, file: Path, run: Run):
     file.write_text("KG_MEMORY_PLAN=economy\n")
     file.chmod(0o644)

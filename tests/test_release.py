@@ -30,6 +30,7 @@ print("\\n---\\n".join(text for name, text in Chart.load(folder).render(values).
 """
 VERSION = "9.8.7"
 EXTRAS = {
+    "embedded": "from kg_memory.contrib.embedded import binaries; assert binaries.PLATFORMS",
     "offline": "from kg_memory.contrib.offline.embeddings import LocalEmbeddings; LocalEmbeddings().embed_query('Oslo')",
     "cli": "import shtab",
     "agents": "from kg_memory.adapters import KGMemoryMiddleware",

@@ -74,6 +74,22 @@ def fetch_for(system: str, machine: str, version: str, folder: Path, patch: pyte
         raise
 
 
+def read_macho(path: Path) -> tuple[tuple[int, int], list[str], bool]:
+    """Return from a Mach-O file for ARM the lowest macOS version, the libraries, and whether it is signed."""
+    content, at, lowest, needed, is_signed = path.read_bytes(), 32, (99, 0), [], False
+    magic, cpu, *_, commands, _, _, _ = struct.unpack_from("<8I", content)
+    assert (magic, cpu) == (0xFEEDFACF, 0x0100000C)
+    for _ in range(commands):
+        command, size, field, version = struct.unpack_from("<4I", content, at)
+        if command & 0x7FFFFFFF in {0x0C, 0x18, 0x1F}:  # LC_LOAD_DYLIB, weak, re-exported
+            needed.append(content[at + field : at + size].partition(b"\0")[0].decode())
+        elif command == 0x32:  # LC_BUILD_VERSION
+            lowest = version >> 16, version >> 8 & 0xFF
+        is_signed |= command == 0x1D  # LC_CODE_SIGNATURE
+        at += size
+    return lowest, needed, is_signed
+
+
 def place(folder: Path, module: str = "falkordb.so") -> Path:
     folder.mkdir(parents=True)
     (folder / "redis-server").write_text("")
@@ -211,7 +227,9 @@ def test_fetch_without_pip_names_ensurepip(tmp_path: Path, alone: None, monkeypa
     ("system", "machine", "libc", "complaint"),
     [
         ("linux", "riscv64", "glibc 2.36", "no FalkorDB to download"),
-        ("darwin", "arm64", "15.0", "no FalkorDB to download"),
+        ("darwin", "x86_64", "15.1", "no FalkorDB to download"),
+        ("darwin", "arm64", "11.7.1", "macOS 12.0 or newer, and this system has 11.7"),
+        ("darwin", "arm64", "15.1", "libcrypto.3.dylib; run brew install openssl@3"),
         ("linux", "aarch64", "glibc 2.37", r"libssl.so.3, libcrypto.so.3, libgomp.so.1; run apt-get install libssl3"),
         ("linux", "x86_64", "glibc 2.31", "this system has 2.31"),
         ("linux", "x86_64", "", "another C library"),
@@ -241,6 +259,24 @@ def test_fetch_for_arm_installs_a_module_and_the_libraries_it_names(
         if not path.is_symlink():
             assert struct.unpack_from("<4s14xH", path.read_bytes()) == (b"\x7fELF", 183), "for ARM, 64 bit"
             assert path.stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("version", ["14.5", "26.1"])
+def test_fetch_for_macos_installs_files_that_find_each_other(
+    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    found = fetch_for("darwin", "arm64", version, tmp_path, monkeypatch)
+    files = [path for path in found.module.parents[1].rglob("*.*") if path.is_file() and not path.is_symlink()]
+    assert len(files) == (1 if version == "14.5" else 3), "the module, and libraries unless Homebrew's are linked"
+    for path in (found.redis_server, *files):
+        lowest, needed, is_signed = read_macho(path)
+        assert lowest <= tuple(map(int, version.split(".")))
+        assert is_signed, "or Apple silicon kills the process"
+        for name in needed:
+            there = Path(name.replace("@loader_path", str(path.parent)))
+            assert there.exists() if name.startswith("@") else name.startswith(("/usr/lib/", "/System/Library/"))
+    assert [name for name in read_macho(found.module)[1] if name.startswith("@")], "it needs libssl"
+    assert found.redis_server.stat().st_mode & found.module.stat().st_mode & 0o111
 
 
 @linux

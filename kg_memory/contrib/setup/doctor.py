@@ -30,6 +30,10 @@ _MOST_NAMED = 5
 _SKEW = 60_000_000
 """The tolerated difference between clocks, in microseconds."""
 _OPENMP = "libgomp.so.1"
+_REPORT = (
+    "whether it works or fails, report it at https://github.com/kg-memory/kg-memory/issues, with the output of "
+    "`kg-memory setup` and `kg-memory doctor`; if the server does not start, with run/redis.log of the data folder"
+)
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 
@@ -111,7 +115,9 @@ def print_checks(found: Sequence[Check], screen: Screen) -> None:
 
 def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
     """Run all checks of *settings*, and yield their results: Python, database, data folder, and both models."""
-    yield Check("Python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield Check("Python", "ok", f"{platform.python_version()} on {platform.platform()}")
+    if sys.platform == "darwin":
+        yield Check("macOS", "note", "kg-memory was never run here", _REPORT)
     if settings.url is None:
         host = local_host(settings, screen.note)
         yield attempt("FalkorDB binaries", lambda: _binaries(host))
