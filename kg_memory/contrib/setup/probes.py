@@ -38,7 +38,7 @@ _WRITES = ("CREATE", "MERGE", "SET ", "DELETE", "DROP")
 def check_server(url: str) -> Iterator[Check]:
     """Check version, rights and settings of the server at *url*, run all probes there, and yield the results.
 
-    Without a fit version or the rights to add and search, no probe runs. Errors: `SettingsError` for an invalid URL.
+    Without a fit version or the rights to add and search, no probe runs. Errors are checks that are "wrong".
     """
     key = f"kg-doctor:{uuid4().hex}"
     with closing(Database(NamedServer(url), timeout=PATIENCE)) as database:
@@ -78,7 +78,7 @@ def _rights(database: Database, key: str) -> Check:
         try:
             database.command(*shlex.split(command.replace("$key", key)), at=key)
         except DatabaseForbidden as error:
-            refused.append(str(error).partition("'")[2].partition("'")[0].lower())
+            refused.append((str(error).partition("'")[2].partition("'")[0] or command.split()[0]).lower())
         except KGMemoryError:  # WRONGTYPE, or the like: allowed
             continue
     if refused:
