@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from kg_memory.errors import SettingsError
 
@@ -49,3 +50,40 @@ def _installed() -> Any:  # the type differs between versions of Python
 def _plugins(kind: str) -> dict[str, EntryPoint]:
     """Return the entry points of the installed plug-ins of *kind*, such as "ontologies", as ``{name: entry point}``."""
     return {point.name: point for point in _installed().select(group=f"kg_memory.{kind}")}
+
+
+# Hosts: they know where the database server is, at a URL or on this machine, where a plug-in starts it
+
+
+class Host(Protocol):
+    """Knows the URL of the database server, and starts the server if necessary."""
+
+    def url(self) -> str:
+        """Return the server's URL. If the server is embedded and not running, start it first."""
+
+    def close(self) -> None:
+        """Release the server, which may stop it. The host must not be used afterwards."""
+
+    def advice(self) -> str:
+        """Return what users should do if the server cannot be reached, for the end of an error message."""
+
+
+class LocalHost(Host, Protocol):
+    """A host that runs a database server on this machine, with its data in *folder*.
+
+    The plug-in `embedded` of the kind `hosts` provides it.
+    """
+
+    folder: Path
+
+    def find(self) -> Any:
+        """Find the server's binaries on this machine: an object with `redis_server` and `module` (paths), and `origin`.
+
+        Errors: `DatabaseMissing` if there are none.
+        """
+
+    def fetch(self) -> Any:
+        """Return the server's binaries like `find`; download them first if they are missing.
+
+        Errors: `DatabaseMissing` if they cannot be downloaded.
+        """

@@ -16,7 +16,6 @@ from urllib.parse import quote, unquote
 import redis
 
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, KGMemoryError
-from kg_memory.falkor.hosts import Host
 from kg_memory.falkor.servers import LOST_CONNECTION, RedisServer, Servers, find_servers, redis_urls
 from kg_memory.falkor.wire import (
     FORMER_PRIMARY,
@@ -28,6 +27,7 @@ from kg_memory.falkor.wire import (
     query_command,
     translate_error,
 )
+from kg_memory.plugins import Host
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread, work_on
 from kg_memory.runtime.flow import Flow, run

@@ -15,13 +15,12 @@ from kg_memory.errors import EmbeddingUnavailable, ModelUnavailable, SettingsErr
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import ADVICE, Database
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
-from kg_memory.falkor.hosts import Host, local_host
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.llm.budget import make_meter
 from kg_memory.llm.cross_encoders import ModelCrossEncoder
 from kg_memory.llm.embeddings import ReliableEmbeddings, make_reliable, open_embedding_model, unwrap, vector_model_name
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.plugins import load_plugin
+from kg_memory.plugins import Host, LocalHost, load_plugin
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Ask, CrossEncoder, Embeddings, Model, both
 from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow
@@ -84,6 +83,15 @@ def without_models(settings: Settings, why: str) -> dict[str, Any]:
     none = NoModel(why)
     settings = replace(settings, rerank_url=None, rerank_model=None, maintenance=None)
     return {"settings": settings, "model": none, "embeddings": none}
+
+
+def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
+    """Return the host that runs the embedded database server according to *settings*.
+
+    *on_wait* is called with a message before each long wait, such as a download.
+    """
+    host: LocalHost = load_plugin("hosts", "embedded")(settings, on_wait)
+    return host
 
 
 class NamedServer:

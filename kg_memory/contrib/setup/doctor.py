@@ -19,9 +19,10 @@ from kg_memory.cli.commands import make_parser
 from kg_memory.cli.output import Screen
 from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor.connect import QUERY_PLANS, Database, graph_key
-from kg_memory.falkor.hosts import LocalHost, local_host
 from kg_memory.falkor.queries.usage import SAVED_LATER
+from kg_memory.memory.open import local_host
 from kg_memory.models.operations import Stats
+from kg_memory.plugins import LocalHost
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings
 from kg_memory.validation import hide_password
 

@@ -19,7 +19,7 @@ from kg_memory.cli.command import DONE, FAILED, INTERRUPTED
 from kg_memory.cli.output import Screen, ask_line, confirm
 from kg_memory.contrib.setup.doctor import Check, attempt, checks, fetch_database, print_checks
 from kg_memory.errors import DatabaseMissing, InputError
-from kg_memory.falkor.hosts import local_host
+from kg_memory.memory.open import local_host
 from kg_memory.settings import ENV_PREFIX, OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
