@@ -71,7 +71,7 @@ def _compile_field(field: Any, condition: Any) -> Predicate:
 
 def _compile_condition(condition: Any) -> Predicate:
     """Return a function that tells whether the value of a field matches *condition*: ``18`` or ``{"$gte": 18}``."""
-    if _is_operators(condition):
+    if isinstance(condition, Mapping) and any(isinstance(name, str) and name.startswith("$") for name in condition):
         if unknown := [name for name in condition if name not in OPERATORS]:
             raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
         return lambda value: all(_compare(value, name, operand) for name, operand in condition.items())
@@ -130,10 +130,6 @@ def _mark(field: str, value: Any) -> str:
 
 def _is_scalar(value: Any) -> bool:
     return isinstance(value, str | int | float)
-
-
-def _is_operators(condition: Any) -> bool:
-    return isinstance(condition, Mapping) and any(isinstance(name, str) and name.startswith("$") for name in condition)
 
 
 def _compare(value: Any, name: str, operand: Any) -> bool:

@@ -174,8 +174,7 @@ class _Queue(Generic[T, R]):
 
     def take_batch(self, most: int) -> list[_Request[T, R]]:
         """Remove and return the first waiting requests: at most *most* items in total, but at least one request."""
-        sizes = accumulate(len(items) for items, _ in self.waiting)
-        count = max(1, sum(size <= most for size in sizes))
+        count = max(1, sum(size <= most for size in accumulate(len(items) for items, _ in self.waiting)))
         taken, self.waiting = self.waiting[:count], self.waiting[count:]
         return taken
 

@@ -78,8 +78,7 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
         raise InputError(f"index must be False or a list of paths such as ['title', 'parts[*].text'], got {paths!r}")
     if fields is None:
         return ()
-    values = (text[:MAX_TEXT_BYTES] for path in paths for text in get_text_at_path(value, path))
-    return tuple(dict.fromkeys(values))
+    return tuple(dict.fromkeys(text[:MAX_TEXT_BYTES] for path in paths for text in get_text_at_path(value, path)))
 
 
 def apply_changes(changes: Iterable[ItemChange]) -> Flow[None]:
