@@ -73,8 +73,7 @@ class Screen:
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
         """Print rows of cells as a table with aligned columns; the headings are printed in capitals."""
-        cells = [[cell(value) for value in row] for row in rows]
-        lines = [[name.upper() for name in headings], *cells]
+        lines = [[name.upper() for name in headings], *([cell(value) for value in row] for row in rows)]
         widths = [min(max(map(width, column)), _WIDEST) for column in zip(*lines, strict=True)]
         for row in lines:
             padded = (text + " " * (wide - width(text)) for text, wide in zip(row, widths, strict=True))

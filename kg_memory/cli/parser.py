@@ -213,8 +213,7 @@ def _fill(
             groups |= dict.fromkeys(alike, made.add_mutually_exclusive_group(required=required))
     for name in (*words, *names):
         option = options.get(f"{command.name}.{name}") or options[name]
-        parameter = parameters.get(name)
-        settings = _settings(option, parameter, hints.get(name), word=name in words)
+        settings = _settings(option, parameters.get(name), hints.get(name), word=name in words)
         if name in words:
             made.add_argument(name, **settings)
         else:
