@@ -92,8 +92,7 @@ def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | Non
     if not stored:
         return None
     entities = stored.keys() | detected.keys()
-    moved = sum(stored.get(entity) != detected.get(entity) for entity in entities)
-    return round(moved / len(entities), 6)
+    return round(sum(stored.get(entity) != detected.get(entity) for entity in entities) / len(entities), 6)
 
 
 # Loading
@@ -195,8 +194,7 @@ def _group_entities(namespace: str, links: Links, communities: Level) -> list[_P
             shares.update(ends)
     parts = []
     for place, members in enumerate(communities):
-        ranked = sorted(members, key=lambda member: (-shares[member], member))
-        ids = [links.entities[member] for member in ranked]
+        ids = [links.entities[member] for member in sorted(members, key=lambda member: (-shares[member], member))]
         community = EntityCluster(
             id=community_id(namespace, links.entities[members[0]]),  # of the oldest: it stays when others join
             level=0,
