@@ -182,8 +182,7 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
     if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
     if named.start is None:
-        until = Interval(named.end, None, named.precision)
-        return None, until
+        return None, Interval(named.end, None, named.precision)
     return (named, None) if named.end is None else (None, None)
 
 

@@ -218,8 +218,7 @@ def complete_content(content: str) -> str:
 
     Raises: `InputError` for content that declares no facts.
     """
-    facts = parse_content(content)
-    return to_content(facts, json.loads(content).get("record"))
+    return to_content(parse_content(content), json.loads(content).get("record"))
 
 
 def parse_content(content: str) -> tuple[DeclaredFact, ...]:
@@ -245,8 +244,7 @@ def list_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[En
     types = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     named: dict[str, tuple[str, str | None]] = {}
     for fact in facts:
-        ends = [(fact.subject, fact.subject_type), *((name, fact.object_type) for name in fact.objects)]
-        for name, type_ in ends:
+        for name, type_ in [(fact.subject, fact.subject_type), *((name, fact.object_type) for name in fact.objects)]:
             first, first_type = named.get(canonical_name(name), (name, None))
             named[canonical_name(name)] = first, first_type or type_
     default = settings.entity_types[0].name

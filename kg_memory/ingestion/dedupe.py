@@ -205,8 +205,7 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
         key = _pair_key(fact, candidate, draft.episode.at)
         if key not in judged:
             ends = [draft.entities[index].name for index in (fact.subject, *fact.objects)]
-            quote = draft.episode.text[fact.start : fact.end]
-            asked = _show(fact, ends, fact.kind, fact.single_valued, quote)
+            asked = _show(fact, ends, fact.kind, fact.single_valued, draft.episode.text[fact.start : fact.end])
             shown = items.setdefault(new, {"id": new, **asked, "existing": []})["existing"]
             shown.append({"id": len(shown), **_show_candidate(candidate, names, fact)})
             keys.setdefault(new, []).append(key)

@@ -137,8 +137,7 @@ def state_facts(
     check: Check = load_plugin("checks", "support")(draft, settings)
     declared = {predicate_name(type_.name) for type_ in settings.fact_types}
     for reading in _with_kinds(readings, meanings):
-        stated = _state(draft, reading.piece, reading.fact, _predicate_of(reading.fact, meanings))
-        fact = check(stated, reading)
+        fact = check(_state(draft, reading.piece, reading.fact, _predicate_of(reading.fact, meanings)), reading)
         if fact is None:
             losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
             continue

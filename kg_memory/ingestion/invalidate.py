@@ -327,8 +327,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
     """Return which beliefs (periods of facts) to close and to add; *cause* is the id of the message or decision."""
     revision = Revision()
-    truth_by_fact = truths(history.apply_edits(), list(history.verdicts.values()), policy)
-    for fact, truth in sorted(truth_by_fact.items()):
+    for fact, truth in sorted(truths(history.apply_edits(), list(history.verdicts.values()), policy).items()):
         stored = history.beliefs[fact]
         closed, added = revise(stored, truth)
         if closed or added:

@@ -157,8 +157,7 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
     fitting = [candidate for candidate in candidates if may_be_of_type(mention, candidate, settings)]
     namesakes = [candidate for candidate in fitting if key in alias_keys(candidate) or candidate.get("owned")]
     if namesakes:
-        same_type = [candidate for candidate in namesakes if candidate["type"] == mention.type]
-        meant = same_type or namesakes
+        meant = [candidate for candidate in namesakes if candidate["type"] == mention.type] or namesakes
         return meant[0] if len(meant) == 1 and not meant[0].get("doubted") else None
     general = settings.entity_types[0].name
     akin = [one for one in fitting if general == mention.type or one["type"] in (mention.type, general)]
@@ -216,7 +215,7 @@ def _ask(draft: Draft, unsure: ByMention) -> Flow[dict[int, EntityMatch]]:
     for new, among in unsure.items():
         shown: list[JSON] = []
         for candidate in among:
-            shown.append({"id": len(ids), **_show(candidate)})
+            shown.append({"id": len(ids), **{name: candidate[name] for name in ("name", "type", "aliases", "summary")}})
             ids[len(ids)] = new, candidate["id"]
         mention = draft.mentions[new]
         items.append({"id": new, "name": mention.name, "type": mention.type, "candidates": shown})
@@ -229,10 +228,6 @@ def _ask(draft: Draft, unsure: ByMention) -> Flow[dict[int, EntityMatch]]:
         if row.entity in unsure and index == row.entity:
             identities[row.entity] = EntityMatch(id_ or None, row.name if id_ else "", row.confidence)
     return identities
-
-
-def _show(candidate: Candidate) -> JSON:
-    return {name: candidate[name] for name in ("name", "type", "aliases", "summary")}
 
 
 # Entities

@@ -224,8 +224,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 def spare_loop(draft: Draft, flow: Flow[T]) -> Flow[T]:
     """Return *flow*, set to run in a thread if the text of *draft* is so long that it would block an event loop."""
-    content = draft.episode.content or str(draft.given.get("content"))
-    return in_threads(flow) if len(content) > LONG_CONTENT else flow
+    return in_threads(flow) if len(draft.episode.content or str(draft.given.get("content"))) > LONG_CONTENT else flow
 
 
 _INPUT = get_type_hints(IngestionInput, include_extras=True)

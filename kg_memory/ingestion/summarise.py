@@ -147,8 +147,7 @@ class _LongSummary:
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 
     def _digest(self, text: str) -> str:
-        basis = json.dumps([text, self.row["name"], self.facts, self.past])
-        return hashlib.sha256(basis.encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps([text, self.row["name"], self.facts, self.past]).encode()).hexdigest()[:16]
 
 
 def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
