@@ -50,7 +50,6 @@ class ModelCrossEncoder:
 
     def _score_batch(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
         items = [{"id": place, "text": text[:MAX_TEXT]} for place, text in enumerate(texts)]
-        ask = Ask(SCORE, {"question": question[:MAX_TEXT], "texts": items})
-        answer = yield from call(self._model, "answer", ask)
+        answer = yield from call(self._model, "answer", Ask(SCORE, {"question": question[:MAX_TEXT], "texts": items}))
         relevance = {score.text: score.relevance / MAX_RELEVANCE for score in answer.scores}
         return [relevance.get(place, 0.0) for place in range(len(texts))]

@@ -104,8 +104,7 @@ def read_all(model: BaseChatModel) -> BaseChatModel:
         choices = _read_choices(response)
         result = read(response, generation_info)
         for generation, choice in zip(result.generations, choices, strict=False):
-            message = _field(choice, "message")
-            thoughts = ((key, _field(message, key)) for key in THOUGHTS)
+            thoughts = ((key, _field(_field(choice, "message"), key)) for key in THOUGHTS)
             found = {key: text for key, text in thoughts if isinstance(text, str)}
             generation.message.additional_kwargs = {**found, **generation.message.additional_kwargs}
         return result
@@ -247,8 +246,7 @@ def _other_texts(message: AIMessage) -> Iterator[str]:
     more = message.additional_kwargs
     calls = [more.get("function_call") or {}, *(getattr(message, "invalid_tool_calls", None) or ())]
     blocks = message.content if isinstance(message.content, list) else []
-    places = [*calls, *(block for block in blocks if isinstance(block, dict)), more]
-    for place in places:
+    for place in [*calls, *(block for block in blocks if isinstance(block, dict)), more]:
         texts = (place.get(key) for key in ("arguments", "args", *THOUGHTS))
         yield from (text for text in texts if isinstance(text, str) and text.strip())
 
