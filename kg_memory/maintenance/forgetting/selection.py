@@ -110,8 +110,7 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
         target = thread_key(request.target)
     elif request.kind == "speaker":
         name = canonical_name(request.target)
-        speakers = yield from fetch(SPEAKERS)
-        target = [row["speaker"] for row in speakers if canonical_name(row["speaker"]) == name]
+        target = [row["speaker"] for row in (yield from fetch(SPEAKERS)) if canonical_name(row["speaker"]) == name]
     rows = yield from fetch(EPISODES_BY_KIND[request.kind], target=target)
     if request.kind == "fact" and rows:
         sentences = [row["sentence"] for row in (yield from fetch(SENTENCE, id=request.target))]
@@ -161,8 +160,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
     namesakes = yield from fetch(EPISODES_OF_NAMESAKES, id=entity["id"], keys=keys)
     mentioning = yield from fetch(EPISODES_MENTIONING, id=entity["id"])
     seen = {*(row["episode"] for row in namesakes), *(row["id"] for row in mentioning)}
-    naming = yield from _find_naming(names, seen)
-    return sorted((*mentioning, *naming), key=_ORDER)
+    return sorted((*mentioning, *(yield from _find_naming(names, seen))), key=_ORDER)
 
 
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:

@@ -101,8 +101,7 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
     def plan(time: int) -> Flow[Move]:
         about = _ends(row)
         one, second = yield from _read_all(about["one"], about["other"])
-        decided = {**identity, "state": "done", **_author(by, reason, time)}
-        return _plan_merge(decided, one, second, time, "waiting")
+        return _plan_merge({**identity, "state": "done", **_author(by, reason, time)}, one, second, time, "waiting")
 
     return (yield from _carry_out(plan))
 
@@ -309,7 +308,6 @@ def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[Identity
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}
     fields |= _author(by, reason, time, "" if state == "apart" else "undone_")
     id_ = identity["id"]
-    written = yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)
-    if not written:
+    if not (yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)):
         raise InputError(f"{id_!r} was decided by somebody else, or one of its entities is gone: look at it again")
     return to_identity_decision({**(yield from read_identity(id_)), "facts": 0})

@@ -113,8 +113,7 @@ class DecisionRequest:
 def _parse_date(name: str, value: date | str | None, time: int) -> _Date | None:
     if value is None:
         return None
-    start = parse_moment(name, value, time)
-    return start, parse_when(value, instant(time) or EPOCH).precision
+    return parse_moment(name, value, time), parse_when(value, instant(time) or EPOCH).precision
 
 
 NextState = Callable[[StoredVerdict, History, int], VerdictState]
@@ -154,8 +153,7 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
         pending = fact_in_question(history.verdicts[stored.id], history.statements_by_fact())
         if request.choice == "reject":
             return refuse(stored.state, pending, time)
-        accepted = rule(stored.state, to_ruling(request.kind(kind)))
-        return _edit(accepted, pending, request.dates(time), history)
+        return _edit(rule(stored.state, to_ruling(request.kind(kind))), pending, request.dates(time), history)
 
     note = DecisionNote(request.choice, request.by, request.reason)
     return (yield from record((yield from read_verdict(review)), next_state, note, policy, namespace))
@@ -223,8 +221,7 @@ def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | Non
         state = replace(state, edited_until=end[0], edited_end_precision=end[1])
     last = history.last_statement(fact)
     valid_at = last.valid_at if state.edited_from is None else state.edited_from
-    invalid_at = last.invalid_at if state.edited_until is None else state.edited_until
-    if valid_at >= invalid_at:
+    if valid_at >= (last.invalid_at if state.edited_until is None else state.edited_until):
         raise InputError("invalid_at must be after valid_at: give a later end")
     return state
 

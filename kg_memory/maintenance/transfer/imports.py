@@ -156,8 +156,7 @@ def _prepare_store(
     else:
         vector_model = None, schema.ANY_MODEL
     schema.ensure(driver.store.database, shadow.key, *vector_model, schema.ITEMS)
-    length = (header.dimension or 0) + schema.ITEMS.added
-    vectors = VectorReader(lambda _: [], length, ignore=not options.embeddings)
+    vectors = VectorReader(lambda _: [], (header.dimension or 0) + schema.ITEMS.added, ignore=not options.embeddings)
     return GraphWriter(driver.store.database, shadow.key, vectors, renaming)
 
 
@@ -187,8 +186,7 @@ class VectorReader:
         wrong.
         """
         try:
-            data = base64.b64decode(packed, validate=True)
-            numbers = struct.unpack(f"<{self.dimension}f", data)
+            numbers = struct.unpack(f"<{self.dimension}f", base64.b64decode(packed, validate=True))
         except (binascii.Error, struct.error):
             raise ValueError(f"embedding must be base64 of {self.dimension} 32-bit floats; export it again") from None
         if not all(map(math.isfinite, numbers)) or not any(numbers):
