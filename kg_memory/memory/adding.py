@@ -274,8 +274,7 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
     for state in others:
         tally.count((yield from finish_received(engine, state)))
     result = yield from finish_received(engine, last)
-    summaries = yield from _summarise(namespace)
-    tally.count(result.model_copy(update={"steps": (*result.steps, summaries)}))
+    tally.count(result.model_copy(update={"steps": (*result.steps, (yield from _summarise(namespace)))}))
 
 
 def _declared_texts(state: State) -> Iterator[str]:

@@ -293,8 +293,7 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
     """
     if isinstance(status, str) or not isinstance(status, Iterable):
         status = [status]
-    statuses = list(status)
-    return [str(validate_choice("status", each, EpisodeStatus)) for each in statuses]
+    return [str(validate_choice("status", each, EpisodeStatus)) for each in status]
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:

@@ -142,8 +142,7 @@ class Facts(Group):
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         seen = yield from belief_params(window or EVER, believed, unreviewed=unreviewed)
-        first = yield from start_list(about, where)
-        return (yield from read_page(first, limit, after, window, seen))
+        return (yield from read_page((yield from start_list(about, where)), limit, after, window, seen))
 
     list, alist = verb(_list)
 
@@ -165,8 +164,7 @@ class Facts(Group):
         *at* is the time for which to judge (None: *believed_at* or now), *below* the highest freshness, from 0 to 1. An
         answer that is added as a message refreshes the fact or ends it. Raises `InputError`.
         """
-        time = yield from now()
-        believed = parse_moment("believed_at", believed_at, time)
+        believed = parse_moment("believed_at", believed_at, (yield from now()))
         moments = parse_moment("at", at, believed), believed
         first = yield from start_list(about, None)
         found: builtins.list[StaleFact] = yield from run_plugin("stale", first, *moments, below, limit)
@@ -311,8 +309,7 @@ class Facts(Group):
         *limit* is the maximum number of periods of facts. *believed_at* asks what was believed at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
-        facts = yield from facts_about(name, limit, None, believed)
-        events = [event for fact in facts for event in _events(fact)]
+        events = [event for fact in (yield from facts_about(name, limit, None, believed)) for event in _events(fact)]
         return sorted(events, key=lambda event: (event.at, event.kind != "ended", event.fact.sentence))
 
     timeline, atimeline = verb(_timeline)

@@ -97,8 +97,7 @@ def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> 
     Doubtful: a fact that it depends on has ended. Absent: it has ended without a successor. Both at the end of
     *window*, as the memory knew at *believed_at* (microseconds since the epoch).
     """
-    marked = yield from add_warnings(stored, point_of(window, believed_at))
-    return [rows.to_fact(row) for row in marked]
+    return [rows.to_fact(row) for row in (yield from add_warnings(stored, point_of(window, believed_at)))]
 
 
 def is_reviewed(row: Row) -> bool:
@@ -218,8 +217,7 @@ def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
     """Return all periods of *fact* (an id), and of the facts that replaced it or that it replaced, earliest first."""
-    history = yield from require_fact(fact)
-    linked = sorted(_find_chain(history, fact))
+    linked = sorted(_find_chain((yield from require_fact(fact)), fact))
     beliefs = yield from fetch(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
     periods = [row for row in beliefs if is_reviewed(row)]
     periods.sort(key=lambda row: (row["belief"]["known_from"], row["belief"]["invalid_at"], row["fact"]["id"]))
