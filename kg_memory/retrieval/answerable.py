@@ -219,7 +219,7 @@ def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) 
         if is_name:
             return f"nothing here is about {word}"
     reason = f'nothing here tells of "{unknown[0][1]}"' if unknown else FAR
-    subject = _find_subject(question, asked.subjects)
+    subject = next((word for _, word in _words(question) if alias_key(word) in asked.subjects), "")
     if subject and not unknown and evidence.told < 0:
         reason = "what comes close was told by others"
     return f"{subject} is known, but {reason}" if subject else reason
@@ -234,11 +234,6 @@ def _unknown_words(question: str, asked: QuestionStatistics) -> Iterator[tuple[b
         if len(word) <= LONGEST_WORD and not any(map(asked.is_known, terms(word))):
             before = question[:start].rstrip()
             yield word[0].isupper() and bool(before) and before[-1] not in _SENTENCE_ENDS, word
-
-
-def _find_subject(question: str, subjects: Collection[str]) -> str:
-    """Return the first name in *question* whose hash is in *subjects*, such as "Ann"; "" if there is none."""
-    return next((word for _, word in _words(question) if alias_key(word) in subjects), "")
 
 
 def _words(question: str) -> Iterator[tuple[int, str]]:

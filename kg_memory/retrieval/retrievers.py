@@ -241,8 +241,7 @@ def pick_rare(frequencies: Mapping[str, int], texts: int, factor: float = 1.0) -
     checks = sum((often + PAIR) * (len(others) - 1 - rank) for rank, (often, _) in enumerate(others))
     if not place or checks > CHECKS * postings:
         return [], []
-    pairs = [list(pair) for pair in combinations([term for _, term in others], 2)]
-    return [term for _, term in terms[:place]], pairs
+    return [term for _, term in terms[:place]], [list(pair) for pair in combinations([term for _, term in others], 2)]
 
 
 def _rarest_first(frequencies: Mapping[str, int]) -> list[tuple[int, str]]:

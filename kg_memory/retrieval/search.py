@@ -89,8 +89,7 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
     `center` is unknown.
     """
     question: SearchQuery = values["question"]
-    time = yield from find_time(question)
-    found = yield from find_candidates(question, time)
+    found = yield from find_candidates(question, (yield from find_time(question)))
     if found.degraded:
         log.warning("%s", found.degraded)
     return {"found": found}

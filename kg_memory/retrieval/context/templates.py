@@ -192,8 +192,7 @@ def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]
     withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
     ids = {id_of(episode) for episode in withheld}
     shown = [tuple(filterfalse(lambda value: id_of(value) in ids, group)) for group in groups]
-    reasons = [_omission("episodes", episode, WITHHELD) for episode in withheld]
-    return list(filter(None, shown)), reasons
+    return list(filter(None, shown)), [_omission("episodes", episode, WITHHELD) for episode in withheld]
 
 
 def _section_costs(template: Template) -> dict[Kind, int]:
@@ -247,8 +246,7 @@ def _omissions(
     }
     for kind in KINDS:
         lines = {line.id for line in choice.lines.get(kind, ())}
-        values = {id_of(value): value for value in getattr(results, kind)}
-        for id_, value in values.items():
+        for id_, value in {id_of(value): value for value in getattr(results, kind)}.items():
             if isinstance(value, Episode) and value.withheld:
                 continue  # explained by `_split_withheld`
             if kind not in shown:
