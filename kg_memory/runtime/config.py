@@ -73,5 +73,4 @@ def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
 
     *default* is only shown, not filled in. *more* are further keywords of JSON schema, such as ``examples=["ann"]``.
     """
-    extra = more if default is ... else {"default": default, **more}
-    return Field(description=description, json_schema_extra=extra)
+    return Field(description=description, json_schema_extra=more if default is ... else {"default": default, **more})

@@ -289,8 +289,7 @@ def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[st
 
 def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
     fields = {name: details[name] for name in FIELDS if details.get(name) is not None}
-    line = " ".join(f"{name}={_plain(value)}" for name, value in fields.items())
-    log.log(level, "%s %s", what, line, extra=fields)
+    log.log(level, "%s %s", what, " ".join(f"{name}={_plain(value)}" for name, value in fields.items()), extra=fields)
 
 
 def _plain(value: Any) -> str:

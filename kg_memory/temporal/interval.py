@@ -144,8 +144,7 @@ def round_to_midnight(moment: datetime) -> datetime:
 
 def iso(moment: datetime) -> str:
     """Return *moment* as ISO 8601 text: "2024-05-14T09:30Z". Seconds are included only if they are not zero."""
-    is_whole = moment.second == moment.microsecond == 0
-    text = moment.isoformat(timespec="minutes" if is_whole else "auto")
+    text = moment.isoformat(timespec="minutes" if moment.second == moment.microsecond == 0 else "auto")
     return f"{text.removesuffix('+00:00')}Z" if text.endswith("+00:00") else text
 
 

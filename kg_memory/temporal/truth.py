@@ -188,8 +188,7 @@ def _place_periods(
         placed[fact] = [_place(statement, own, against, policy) for statement in own]
     first = {fact: min(statement.rank for statement in _gather({fact, *near[fact]}, placed)) for fact in facts}
     periods: dict[str, list[Period]] = {fact: [] for fact in facts}
-    weights = {policy.weigh(statement) for statement in _gather(facts, placed)}
-    for weight in sorted(weights, reverse=True):
+    for weight in sorted({policy.weigh(statement) for statement in _gather(facts, placed)}, reverse=True):
         level = {fact: _filter_weight(own, weight, policy) for fact, own in placed.items()}
         added: dict[str, list[Period]] = {}
         for fact in facts:
