@@ -183,8 +183,7 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
         case "season":
             return _season(moment)
         case "about" | "by":
-            exact = _granularity(moment)
-            return f"{precision} {date_in_figures(midnight(moment), exact)}"
+            return f"{precision} {date_in_figures(midnight(moment), _granularity(moment))}"
     return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
 
 

@@ -45,8 +45,7 @@ def display_name(name: str) -> str:
     visible = "".join(
         " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in replace_unstorable(name)
     )
-    joined = " ".join(visible.split())
-    return joined.encode()[:LONGEST_NAME].decode("utf-8", "ignore").strip()
+    return " ".join(visible.split()).encode()[:LONGEST_NAME].decode("utf-8", "ignore").strip()
 
 
 def name_of_speaker(speaker: str | None) -> str:

@@ -176,8 +176,7 @@ def redact_json(content: str, setting: RedactHook | str) -> str:
     redacted = redact_text(content, setting)
     if redacted == content or _is_json(redacted):
         return redacted
-    texts = json.dumps(_numbers_to_texts(json.loads(content), setting), ensure_ascii=False)
-    redacted = redact_text(texts, setting)
+    redacted = redact_text(json.dumps(_numbers_to_texts(json.loads(content), setting), ensure_ascii=False), setting)
     if not _is_json(redacted):
         raise InputError("redacted text is not valid JSON: make the hook keep quotes and brackets, or use kind='text'")
     return redacted

@@ -134,8 +134,7 @@ def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: 
     """
     line = " ".join(text[:SEARCHED].split())
     if not line.isprintable():
-        visible = "".join(" " if _is_break(char) else char for char in line)
-        line = " ".join(visible.split())
+        line = " ".join("".join(" " if _is_break(char) else char for char in line).split())
     return excerpt(line, words, length)
 
 

@@ -277,8 +277,7 @@ def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(r"\b(?:over|on|at|during) the weekend\b")
 def _weekend(match: re.Match[str], now: datetime) -> Interval:
-    back = 0 if tense_of(match) > 0 or now.weekday() >= 5 else -1
-    return periods.weekend(now, back)
+    return periods.weekend(now, 0 if tense_of(match) > 0 or now.weekday() >= 5 else -1)
 
 
 @_rule(rf"\bin{_}(?:about{_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!{_}of\b)")

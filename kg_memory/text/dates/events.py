@@ -186,8 +186,7 @@ def _verb_before(text: str) -> str | None:
     """
     if not re.search(r"\w", re.sub(r"^\s*(?:and|what about|how about)\b", "", text, flags=re.IGNORECASE)):
         return "WORKS_AT"
-    verbs = (predicate for verb, predicate in _VERBS.items() if _compile(f"(?i){verb}").search(text))
-    return next(verbs, None)
+    return next((predicate for verb, predicate in _VERBS.items() if _compile(f"(?i){verb}").search(text)), None)
 
 
 def _former_times(text: str) -> Iterator[EventMention]:

@@ -141,8 +141,7 @@ def _only_date(text: str, now: datetime) -> Interval | None:
     if len(mentions) != 1:
         return None
     [mention] = mentions
-    rest = text[: mention.start] + " " + text[mention.end :]
-    return mention.interval if _SMALL.fullmatch(rest) else None
+    return mention.interval if _SMALL.fullmatch(text[: mention.start] + " " + text[mention.end :]) else None
 
 
 def find_times(question: str, now: datetime) -> list[TimeWords]:
@@ -270,8 +269,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
     """
     dates = find_dates(text, now)
     mentions = [replace(date, end=date.start + len(text[date.start : date.end].rstrip("的 "))) for date in dates]
-    candidates = (_window(text, mention, mentions, events) for mention in mentions)
-    windows = list(filter(None, candidates))
+    windows = list(filter(None, (_window(text, mention, mentions, events) for mention in mentions)))
     if len(windows) == 2:
         return _combine_half_open(windows)
     return windows if len(windows) == 1 and not _has_rival(text, windows[0], mentions) else []
