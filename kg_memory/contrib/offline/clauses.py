@@ -127,8 +127,7 @@ def is_disclaimed(text: str, at: int) -> bool:
     text = text.replace("’", "'")
     ends = [0, *(end.end() for end in WORDS["is_over"].finditer(text))]
     begin = max(end for end in ends if end <= at)
-    stop = next((end for end in ends if end > at), len(text))
-    denial = WORDS["denies"].search(text, begin, stop)
+    denial = WORDS["denies"].search(text, begin, next((end for end in ends if end > at), len(text)))
     return denial is not None and (denial["whole"] is not None or denial.start() <= at)
 
 

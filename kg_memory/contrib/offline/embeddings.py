@@ -211,8 +211,7 @@ def _readable(text: str) -> str:
     """
     if len(text) > LONGEST_TEXT:
         text = f"{text[:BEGINNING]} ... {text[-ENDING:]}"
-    normalised = unicodedata.normalize("NFKC", text)
-    return _UNREADABLE.sub(" ", normalised).strip() or EMPTY
+    return _UNREADABLE.sub(" ", unicodedata.normalize("NFKC", text)).strip() or EMPTY
 
 
 def _validate(vector: list[float], text: str) -> list[float]:

@@ -167,8 +167,7 @@ class _SentenceReader:
         if all(one.predicate == "HAS_AGE" for one in statements) and not (kinship and len(unused) <= 2):
             statements += self._link_mentions(unused)
         elif statements:
-            clause = statements[-1].quote
-            named = [mention for mention in unused if mention.named and _is_within(mention, clause)]
+            named = [mention for mention in unused if mention.named and _is_within(mention, statements[-1].quote)]
             statements[-1] = widen(statements[-1], named) if named else statements[-1]
         return choose_statements([*statements, *kinship])
 

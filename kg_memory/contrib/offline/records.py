@@ -109,8 +109,7 @@ class _Reader:
         """Yield the facts of *record*, an object or a list of objects; other values have no facts."""
         for item in record if isinstance(record, list) else [record]:
             if isinstance(item, dict):
-                about = _name(item, "record") or _first_name(item) or Thing("record", TOPIC)
-                yield from self._fields(item, about, 0)
+                yield from self._fields(item, _name(item, "record") or _first_name(item) or Thing("record", TOPIC), 0)
 
     def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[RecordField]:
         """Yield the facts of *record*, a JSON object whose fields describe the entity *about*.

@@ -64,5 +64,4 @@ def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
     name, _ = describe_members(items)
     facts = [item["fact"] for item in items if "fact" in item]
     facts += [sentence.text for item in items if "part" in item for sentence in split_sentences(item["summary"])]
-    first = next((item["entity"] for item in items if "entity" in item), name)
-    return name, summarise_entity(first, facts)
+    return name, summarise_entity(next((item["entity"] for item in items if "entity" in item), name), facts)
