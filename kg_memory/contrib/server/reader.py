@@ -153,8 +153,7 @@ class BackgroundReader:
             read = await self._memory.episodes.aresume(
                 namespace=namespace, limit=TURN, progress=lambda _: self._check(lease)
             )
-        waiting = sum(result.status == EpisodeStatus.WAITING for result in read)
-        if len(read) == TURN > waiting:
+        if len(read) == TURN > sum(result.status == EpisodeStatus.WAITING for result in read):
             self._due.add(namespace)
         return GATHERING
 

@@ -333,8 +333,7 @@ def _to_sources(sources: Row, statements: Row, fact_places: Places) -> Columns:
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
     told = [*zip(*texts, trusts, strict=True)]
     numbers = {source: place for place, source in enumerate(dict.fromkeys(told))}
-    episodes = Places(_parse(sources["nodes"]))
-    pairs = _pair(statements, "episodes", "facts", episodes, fact_places)
+    pairs = _pair(statements, "episodes", "facts", Places(_parse(sources["nodes"])), fact_places)
     number = np.array([numbers[source] for source in told], "<u4")
     names = ("speaker", "thread", "source", "trust")
     columns = zip(*numbers, strict=True) if numbers else [()] * len(names)

@@ -121,8 +121,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
     Doubtful: a fact that it depends on is no longer true. *believed_at*: only what the memory knew by then counts. All
     times are microseconds since the epoch.
     """
-    premised = yield from fetch(PREMISED)
-    facts_by_id, _ = yield from read_grounds(row["id"] for row in premised)
+    facts_by_id, _ = yield from read_grounds(row["id"] for row in (yield from fetch(PREMISED)))
     return {id_: doubt.since for id_, doubt in find_doubts(facts_by_id, Point(as_of, believed_at)).items()}
 
 

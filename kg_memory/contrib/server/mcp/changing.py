@@ -92,8 +92,7 @@ async def review(call: ToolCall, asked: ReviewArguments) -> ToolAnswer:
     A review is the question whether a fact is true, or whether two entities are the same.
     """
     reviews = await call.memory.reviews.alist(namespace=call.namespace, limit=MOST)
-    doubts = await call.memory.reviews.aidentities(namespace=call.namespace, limit=MOST)
-    waiting: list[Waiting] = [*reviews, *doubts]
+    waiting: list[Waiting] = [*reviews, *await call.memory.reviews.aidentities(namespace=call.namespace, limit=MOST)]
     if not waiting:
         return ToolAnswer("Nothing waits for review.", {"waiting": []})
     chosen = next((one for one in waiting if asked.id in {None, one.id}), None)
@@ -238,7 +237,8 @@ async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | No
     schema = render_elicitation_schema(form)
     if call.request.protocol_version in MODERN_PROTOCOL_VERSIONS:
         response = (call.params.input_responses or {}).get(ANSWER)
-        state = _digest(call, question)
+        # So an answer is not used for another question.
+        state = hashlib.sha256(json.dumps([call.namespace, call.params.name, question]).encode()).hexdigest()
         if response is None or call.params.request_state != state:
             params = ElicitRequestFormParams(message=question, requested_schema=schema)
             raise AnswerNeeded(
@@ -253,11 +253,6 @@ async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | No
         return form.model_validate(response.content or {})
     except ValidationError:
         raise InputError("the user's answer does not fit the form; call the tool again") from None
-
-
-def _digest(call: ToolCall, question: str) -> str:
-    """Return a hash of namespace, tool and *question*. It ensures that an answer is not used for another question."""
-    return hashlib.sha256(json.dumps([call.namespace, call.params.name, question]).encode()).hexdigest()
 
 
 TOOLS = (
