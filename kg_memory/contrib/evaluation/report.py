@@ -47,8 +47,7 @@ def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> f
         if source in evidence and source not in seen:
             seen.add(source)
             gained += 1 / math.log2(place + 2)
-    best = sum(1 / math.log2(place + 2) for place in range(min(len(evidence), depth)))
-    return gained / best
+    return gained / sum(1 / math.log2(place + 2) for place in range(min(len(evidence), depth)))
 
 
 def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:

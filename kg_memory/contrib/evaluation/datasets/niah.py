@@ -62,8 +62,7 @@ def _conversation(name: str, tokens: int) -> Conversation:
     hay = list(_hay(draw, tokens))
     places: dict[int, list[int]] = {}
     for number in range(len(told)):
-        depth = DEPTHS[number % len(DEPTHS)]
-        places.setdefault(round(depth / 100 * len(hay)), []).append(number)
+        places.setdefault(round(DEPTHS[number % len(DEPTHS)] / 100 * len(hay)), []).append(number)
     texts: list[tuple[str, int | None]] = []
     for place in range(len(hay) + 1):
         texts += [(told[number][0], number) for number in places.get(place, ())]
@@ -86,8 +85,7 @@ def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
     Some facts have the same owner or the same thing (``Yuki's sauna hut``), so that one word is not enough to find a
     fact.
     """
-    pairs = [(owner, thing) for owner in _OWNERS for thing in _THINGS]
-    for owner, thing in draw.sample(pairs, count):
+    for owner, thing in draw.sample([(owner, thing) for owner in _OWNERS for thing in _THINGS], count):
         code = f"{draw.randrange(1000, 9999)}-{draw.choice('ABCDEFGHKLMNP')}{draw.randrange(10, 99)}"
         text = f"The code of {owner}'s {thing} is {code}, please remember it."
         yield text, f"What is the code of {owner}'s {thing}?", code

@@ -114,8 +114,7 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
     names = Names()
 
     def chat(number: int, raw: Mapping[str, Any]) -> Conversation:
-        name = (raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}"
-        return _chat(raw, names.unique(str(name)))
+        return _chat(raw, names.unique(str((raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}")))
 
     return [*JsonRecords(path, _DMR, chat)]
 
