@@ -233,8 +233,7 @@ def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
     """Return the latest contradictions of facts that were decided without a person between *begin* and *end*."""
     stored = yield from fetch(queries.SETTLED, since=begin, until=end, limit=limit)
-    verdicts = yield from every(read_verdict(row["id"]) for row in stored)
-    reviews = yield from to_reviews(verdicts)
+    reviews = yield from to_reviews((yield from every(read_verdict(row["id"]) for row in stored)))
     return tuple(_to_arbitration(review, namespace, ("reject",)) for review in reviews)
 
 
@@ -264,8 +263,7 @@ def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ..
 
 def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
     """Convert the database rows *stored* to episodes (messages or texts), without likely prompt injections."""
-    episodes = (rows.to_episode(row["episode"]) for row in stored)
-    return tuple(episode for episode in episodes if not episode.withheld)
+    return tuple(episode for episode in (rows.to_episode(row["episode"]) for row in stored) if not episode.withheld)
 
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
@@ -279,8 +277,7 @@ def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
 
 def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecision, ...]]:
     decisions = yield from list_identities(("done",), MOST_MERGES, kinds=("merge", "split"))
-    made = [one for one in decisions if begin <= micros(one.at or one.created_at, default=0) < end]
-    return tuple(made[:limit])
+    return tuple([one for one in decisions if begin <= micros(one.at or one.created_at, default=0) < end][:limit])
 
 
 def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
@@ -330,8 +327,7 @@ def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[t
     moment = to_datetime(believed_at)
     where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
     episodes = yield from read_episodes(3 * limit, 0, None, where, MOST_CHARACTERS)
-    saved = [one for one in episodes if one.created_at <= moment and not one.withheld]
-    return tuple(reversed(saved[:limit]))
+    return tuple(reversed([one for one in episodes if one.created_at <= moment and not one.withheld][:limit]))
 
 
 def _has_begun(fact: Fact, until: int) -> bool:
