@@ -199,8 +199,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
-    own = context if isinstance(context, Mapping) else getattr(context, "__dict__", {})
-    return {**configurable, **own}
+    return {**configurable, **(context if isinstance(context, Mapping) else getattr(context, "__dict__", {}))}
 
 
 def _join(former: Any, payload: Any) -> Any:

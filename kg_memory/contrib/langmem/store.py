@@ -194,8 +194,7 @@ class EpisodeStore(BaseStore):
         query = (op.query or "").strip()
         items: list[SearchItem] = []
         for namespace in (yield from self._under(op.namespace_prefix)):
-            page = self._rank(namespace, query, end) if query else self._newest(namespace, matches, end)
-            items += yield from page
+            items += yield from self._rank(namespace, query, end) if query else self._newest(namespace, matches, end)
         passing = [item for item in items if matches(item.value)]
         if query:
             passing.sort(key=lambda item: -(item.score or 0.0))

@@ -211,6 +211,5 @@ def _updated(value: Any, content: Any) -> Record:
     ``{"kind": "Memory", "content": {...}}`` keeps its kind; any other value becomes ``{"content": content}``.
     """
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
-        inner = {"content": content} if isinstance(content, str) else content
-        return {"kind": value["kind"], "content": inner}
+        return {"kind": value["kind"], "content": {"content": content} if isinstance(content, str) else content}
     return {"content": content}
