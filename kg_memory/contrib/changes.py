@@ -129,8 +129,7 @@ def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: in
         sources=rows.MOST_SOURCES,
         believed_at=OPEN_END,
     )
-    changes = (_to_change(turn, stated, sentences) for turn in turns)
-    return [change for change in changes if change is not None]
+    return [change for change in (_to_change(turn, stated, sentences) for turn in turns) if change is not None]
 
 
 Turn = tuple[int, str, Doubt | None, Doubt | None]

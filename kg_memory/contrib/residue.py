@@ -196,8 +196,7 @@ class ResidueSearch:
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
                 vectors = self.traces.vectors[first : first + VECTORS_AT_ONCE]
                 rows = yield from fetch(query, vectors=vectors, limit=NEAREST, same=SAME)
-                own = yield from embed([line(row) for row in rows])
-                for row, vector in zip(rows, own, strict=True):
+                for row, vector in zip(rows, (yield from embed([line(row) for row in rows])), strict=True):
                     self.searched += 1
                     if _cosine(vector, row["vector"]) < 1 - 1e-3:
                         self._record_finding(label, "embedding", row["id"], "vector")
@@ -247,8 +246,7 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
     shared_names = yield from fetch(SHARED_NAMES, keys=sorted(keys), **affected)
     reasons = yield from fetch(OTHER_REASONS, facts=affected["facts"])
     wordings = {row["id"]: row["wording"] for row in parameters["evidence"]}
-    relations = yield from fetch(RELATIONS, gone=[*parameters["gone_facts"], *wordings])
-    names = [row["name"] for row in relations]
+    names = [row["name"] for row in (yield from fetch(RELATIONS, gone=[*parameters["gone_facts"], *wordings]))]
     names += [*wordings.values(), *(impact.facts[id_]["predicate"] for id_ in wordings)]
     names += [row["text"] for row in reasons]
     shared = {row["word"] for row in shared_words} | {row["key"] for row in shared_names}

@@ -176,8 +176,7 @@ class RerankServer:
     def _body(self, question: str, texts: list[str], *, is_tei: bool) -> Mapping[str, object]:
         if is_tei:
             return {"query": question, "texts": texts, "truncate": True}
-        model = {"model": self._model} if self._model else {}
-        return {**model, "query": question, "documents": texts}
+        return {**({"model": self._model} if self._model else {}), "query": question, "documents": texts}
 
     def _to_error(self, failure: RequestFailure) -> Exception:
         """Return the exception to raise for *failure*, with advice on what to check or set."""

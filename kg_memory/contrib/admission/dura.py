@@ -68,15 +68,13 @@ def accuracy_of(draft: Draft, fact: StatedFact) -> float:
 
     It is the lower of the fact's confidence and support (how well the text supports it), times the message's trust.
     """
-    accuracy = fact.confidence if fact.support is None else min(fact.confidence, fact.support)
-    return accuracy * draft.episode.trust
+    return (fact.confidence if fact.support is None else min(fact.confidence, fact.support)) * draft.episode.trust
 
 
 def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
     """Return the number of stored facts about each entity in *facts*, by entity id: ``{"e1": 12}``."""
     ends = sorted({id_ for fact in facts for id_ in (fact.subject_id, *fact.object_ids)})
-    rows = yield from fetch(ENTITIES_LINK, ids=ends)
-    return {row["id"]: int(row["links"]) for row in rows}
+    return {row["id"]: int(row["links"]) for row in (yield from fetch(ENTITIES_LINK, ids=ends))}
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:

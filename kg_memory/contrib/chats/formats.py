@@ -159,8 +159,7 @@ def _plain(message: Any) -> Mapping[str, Any]:
     if is_langchain(message):
         fields = message.get("kwargs") or message.get("data") or message
         kind = message["id"][-1] if isinstance(message.get("id"), list) and message["id"] else message.get("type")
-        role = fields.get("role") or _role(kind) or _role(fields.get("type")) or str(kind)
-        return {**fields, "role": role}
+        return {**fields, "role": fields.get("role") or _role(kind) or _role(fields.get("type")) or str(kind)}
     if not is_openai(message):
         raise InputError('not a message: write it like {"role": "user", "content": "..."}')
     return {**message, "content": message.get("content")}

@@ -207,8 +207,7 @@ def _delete(self: Verbs, memory_id: str) -> Flow[Item]:
     "deleted" in the result lists the ids of all deleted memories, including other memories from these messages. Errors:
     `InputError` if the memory does not exist.
     """
-    deleted = yield from changing.delete(self.view, memory_id)
-    return {"message": "Memory deleted successfully!", "deleted": deleted}
+    return {"message": "Memory deleted successfully!", "deleted": (yield from changing.delete(self.view, memory_id))}
 
 
 def _delete_all(

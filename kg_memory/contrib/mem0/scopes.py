@@ -43,8 +43,7 @@ class Owner:
     @property
     def constants(self) -> Mapping[str, str | None]:
         """The ids that all memories in the namespace share, such as ``{"user_id": "ann"}``; None for a missing id."""
-        before = list(OWNERS)[: list(OWNERS).index(self.field)]
-        return {**dict.fromkeys(before), self.field: self.value}
+        return {**dict.fromkeys(list(OWNERS)[: list(OWNERS).index(self.field)]), self.field: self.value}
 
     @classmethod
     def of_ids(cls, collection: str, ids: Mapping[str, str]) -> Self:

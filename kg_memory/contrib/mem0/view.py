@@ -161,8 +161,7 @@ class ReadRequest:
         `InputError` for an invalid argument.
         """
         top = next((count for count in counts if count is not None), TOP)
-        filter_ = parse_filters(filters, read_ids(ids))
-        return cls(filter_, validate_count("top_k", top, 0), *times, show_expired)
+        return cls(parse_filters(filters, read_ids(ids)), validate_count("top_k", top, 0), *times, show_expired)
 
 
 def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fact], *, past: bool) -> Flow[list[Fact]]:

@@ -111,8 +111,7 @@ def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
     months = set(_months(start, end))
     if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
         return True
-    near = abs(start - at) <= 40 * _DAY
-    if near and end - start <= 2 * _DAY and start.weekday() in _named_weekdays(text):
+    if abs(start - at) <= 40 * _DAY and end - start <= 2 * _DAY and start.weekday() in _named_weekdays(text):
         return True
     if any(feast.search(text) and months & set(when) for feast, when in _FEASTS):
         return True

@@ -105,8 +105,7 @@ def activate(
     """
     began = clock()
     end = began + recipe.timeout_ms / 1000
-    starts = sorted(weights, key=lambda id_: (-weights[id_], id_))
-    near = yield from _read_links_within(starts, instants, end - began)
+    near = yield from _read_links_within(sorted(weights, key=lambda id_: (-weights[id_], id_)), instants, end - began)
     fresh = dict.fromkeys((yield from _find_seeds(recipe, weights, near)), 1.0)
     links, active = dict(near), dict(fresh)
     for hop in range(1, recipe.max_hops + 1):
