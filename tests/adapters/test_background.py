@@ -90,8 +90,7 @@ def test_submit_without_date_reads_the_saved_episode(add, background, memory, na
     future = add(["Ann lives in Oslo", {"content": "Ann knows Bob"}], thread="t")
     assert background.flush(60)
     assert [each.new for each in future.result(0)] == [False, False]
-    stored = memory.episodes.list(namespace=namespace)
-    assert [each.thread for each in stored] == ["t", "t"]
+    assert [each.thread for each in memory.episodes.list(namespace=namespace)] == ["t", "t"]
 
 
 def test_background_message_postpones_only_its_own_thread(add):
@@ -195,8 +194,7 @@ def test_submit_reads_episodes_left_by_earlier_process(memory, namespace, model)
 
 
 def test_cancelled_submission_stays_saved_and_unread(add, background, memory, namespace):
-    future = add([said("Ann lives in Oslo")])
-    assert future.cancel()
+    assert add([said("Ann lives in Oslo")]).cancel()
     assert background.flush(60)
     assert memory.stats(namespace=namespace).waiting == 1
 

@@ -184,8 +184,7 @@ async def test_store_writes_each_parallel_batch_in_one_part(store, monkeypatch):
 
 
 def test_store_sweep_creates_no_graph(memory, name):
-    store = KGStore(memory, name=name)
-    assert store.sweep_ttl() == 0
+    assert KGStore(memory, name=name).sweep_ttl() == 0
     assert not any(name in key for key in memory.driver.store.database.command("GRAPH.LIST"))
 
 

@@ -168,8 +168,7 @@ def test_memory_tools_ignore_forged_user_arguments(ask, memory, namespace, forge
 
 def test_forget_memory_refuses_id_of_another_user(ask, namespace):
     added = ask(f"{namespace} other", "remember", content="I moved to Oslo").artifact
-    refused = ask(namespace, "forget_memory", id=f"episode:{added['episode']}")
-    assert refused.status == "error"
+    assert ask(namespace, "forget_memory", id=f"episode:{added['episode']}").status == "error"
     assert ask(f"{namespace} other", "search_memory", query="Oslo").artifact["episodes"]
 
 

@@ -60,8 +60,7 @@ def test_reflection_executor_reads_conversation_once_after_pause(reader, memory,
         assert [put["value"]["content"]["content"] for put in other.result(30)] == ["I know Ted"]
         assert len(reader.asks("Changes")) == 2, "once a conversation"
     if kind == "KGStore":
-        facts = memory.facts.list(namespace=where)
-        assert {fact.objects for fact in facts} == {("Bob",), ("Eve",)}
+        assert {fact.objects for fact in memory.facts.list(namespace=where)} == {("Bob",), ("Eve",)}
         assert {episode.thread for episode in memory.episodes.list(namespace=where)} == {"t1"}
 
 
@@ -72,8 +71,7 @@ def test_reflection_executor_replaces_payload_it_contains(reader, memory, labels
     executor.submit(payload("I know Bob"), after_seconds=LATER, thread_id="t1")
     executor.submit(payload("I know Bob", "I know Eve"), after_seconds=LATER, thread_id="t1")
     alone = executor.submit(payload("I know Ann"), after_seconds=LATER)
-    cancelled = executor.submit(payload("I know Ted"), after_seconds=LATER, thread_id="t2")
-    assert cancelled.cancel()
+    assert executor.submit(payload("I know Ted"), after_seconds=LATER, thread_id="t2").cancel()
     began = time.monotonic()
     executor.shutdown()
     assert time.monotonic() - began < LATER / 2
@@ -137,8 +135,7 @@ def test_reflection_executor_shutdown_cancels_and_ends_thread(reader, memory, la
 def test_reflection_executor_raises_for_bad_input(reader, memory, labels):
     with pytest.raises(SettingsError, match="must be a runnable of this process"):
         ReflectionExecutor("my_graph", ("memories",), url="http://localhost:2024")
-    manager = create_memory_store_manager(reader.model, namespace=labels)
-    with ReflectionExecutor(manager) as executor:
+    with ReflectionExecutor(create_memory_store_manager(reader.model, namespace=labels)) as executor:
         with pytest.raises(SettingsError, match="there is no store"):
             executor.submit(payload("I know Bob"))
         with pytest.raises(InputError, match="after_seconds must be"):

@@ -126,8 +126,7 @@ def test_episode_store_searches_nested_namespaces_by_label(store, memory, user):
         "I moved to Oslo",
         "I moved to Rome",
     }
-    listed = store.list_namespaces(prefix=(user,), max_depth=2)
-    assert listed == [(user, "one")]
+    assert store.list_namespaces(prefix=(user,), max_depth=2) == [(user, "one")]
     for wrong in (("a.b",), ("",), "ab"):
         with pytest.raises((InputError, InvalidNamespaceError)):
             store.get(wrong, "k")

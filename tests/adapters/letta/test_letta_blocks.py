@@ -163,8 +163,7 @@ def test_forget_everything_leaves_no_trace_of_blocks(blocks, user, memory, names
     graphs = database.client().execute_command("GRAPH.LIST")
     assert graph_key(namespace) not in graphs
     for graph in graphs:
-        look = partial(database.query, graph, params={}, write=False)
-        assert residue(look, "Quixotl") == [], graph
+        assert residue(partial(database.query, graph, params={}, write=False), "Quixotl") == [], graph
     assert "Quixotl" not in blocks.render(user)
     assert blocks.append("human", "Name: Bob", user).value == "Name: Bob"
 
@@ -176,8 +175,7 @@ def test_export_and_import_restore_blocks(blocks, user, memory, namespace):
     data = exported(memory, namespace)
     assert MARKER.encode() in data
     memory.data.import_(io.BytesIO(data), namespace=namespace, replace=True)
-    again = exported(memory, namespace)
-    assert sorted(again.splitlines()[1:]) == sorted(data.splitlines()[1:])
+    assert sorted(exported(memory, namespace).splitlines()[1:]) == sorted(data.splitlines()[1:])
     other = {"user_id": f"{namespace} other"}
     memory.data.import_(io.BytesIO(data), namespace=other["user_id"])
     assert [version.value for version in blocks.history("human", other)] == ["", f"Friend: {MARKER}"]
