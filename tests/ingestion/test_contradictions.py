@@ -405,8 +405,7 @@ ANSWERS = st.lists(
 def test_any_model_answer_gives_at_most_one_verdict_per_pair(told):
     """No verdict relates a fact to itself."""
     facts = [fact("one"), fact("two", objects=(2,))]
-    found = [stored(f"known {number}", number % 2) for number in range(4)]
-    result, _ = run(facts, found, *told)
+    result, _ = run(facts, [stored(f"known {number}", number % 2) for number in range(4)], *told)
     assert all(
         FactVerdict.model_validate({**each, "fact": 0, "known": 0, "verdict": each["kind"]})
         for each in result["verdicts"]

@@ -80,8 +80,7 @@ def test_without_contexts_is_fast_on_repeated_begin_markers() -> None:
 def test_text_after_a_context_is_read_with_valid_quotes(memory: GraphMemory, model: Scripted, namespace: str) -> None:
     memory.add("I live in Oslo.", speaker="Ann", at=AT, namespace=namespace)
     said = f"{memory.context('Where does Ann live?', namespace=namespace)}\n\nI know Cid."
-    added = memory.add(said, speaker="Bob", at=AT, namespace=namespace)
-    assert added.facts == ("Bob knows Cid",)
+    assert memory.add(said, speaker="Bob", at=AT, namespace=namespace).facts == ("Bob knows Cid",)
     assert "Oslo" not in model.asks("extract_message")[-1]["episode"]["content"]
     [fact] = memory.facts.about("Cid", namespace=namespace)
     assert [each.quote for each in fact.sources] == ["Cid"]
@@ -110,6 +109,5 @@ def test_json_record_with_a_context_is_read_in_full(memory: GraphMemory, model: 
 
 
 def test_without_contexts_ignores_custom_templates() -> None:
-    own = replace(TEMPLATES["zeph"], name="mine", head="I remember:\n")
-    said = str(render(FOUND, PLENTY, own))
+    said = str(render(FOUND, PLENTY, replace(TEMPLATES["zeph"], name="mine", head="I remember:\n")))
     assert without_contexts(said) == said

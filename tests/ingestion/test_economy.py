@@ -145,8 +145,7 @@ def test_facts_with_unknown_message_number_are_dropped(economy, model, namespace
 
 
 def test_greetings_are_left_out_of_the_window_prompt(economy, model, namespace):
-    said = [DAYS[0], ("Bob", "Thanks!"), DAYS[1], DAYS[2]]
-    for number, each in enumerate(said):
+    for number, each in enumerate([DAYS[0], ("Bob", "Thanks!"), DAYS[1], DAYS[2]]):
         economy.add(**message(number, *each), namespace=namespace)
     [asked] = model.asks("read_window")
     assert [(each["message"], each["content"]) for each in asked["messages"]] == [

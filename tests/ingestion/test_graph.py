@@ -163,8 +163,7 @@ def test_retry_reads_the_episode_as_first_stored(add, look, model):
     with pytest.raises(ModelUnavailable):
         add("I live in Oslo.", "2020-01-01", source_id="m1", thread="a")
     model.rules["facts"] = rule
-    again = add("I live in Oslo.", None, source_id="m1", speaker="Bob", thread="b")
-    assert not again["new"]
+    assert not add("I live in Oslo.", None, source_id="m1", speaker="Bob", thread="b")["new"]
     [fact] = look(facts_about("Oslo", 10))
     assert (fact.subject, fact.valid_at) == ("Ann", datetime(2020, 1, 1, tzinfo=UTC))
     assert (fact.sources[0].speaker, fact.sources[0].at) == ("Ann", fact.valid_at)

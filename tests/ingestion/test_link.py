@@ -125,10 +125,9 @@ def test_link_step_is_absent_when_disabled(memory, namespace, monkeypatch):
 def test_link_queries_use_an_index(linking, namespace):
     linking.add(f"{NAMES[0]}.", namespace=namespace)
     [entity] = linking.entities.list(namespace=namespace)
-    pair = {"one": entity.id, "other": entity.id, "similarity": 1.0}
     asked = {
         NEAR_ENTITIES: {"ids": [entity.id], "limit": 2, "threshold": 0.5},
-        LINK_ENTITIES: {"links": [pair]},
+        LINK_ENTITIES: {"links": [{"one": entity.id, "other": entity.id, "similarity": 1.0}]},
         SIMILAR_TO: {"alias": "a", "limit": 1},
     }
     for query, params in asked.items():

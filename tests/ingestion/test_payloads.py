@@ -26,8 +26,7 @@ def test_payload_is_absent_from_prompts_embeddings_and_context(memory, model, em
     assert any(SHOWN in text for text in asked)
     assert any(SHOWN in text for text in embeddings.embedded)
     assert SHOWN in context
-    words = {row["t"] for row in rows("MATCH (t:Term) RETURN t.term AS t")}
-    assert words.isdisjoint(terms(BASE64))
+    assert {row["t"] for row in rows("MATCH (t:Term) RETURN t.term AS t")}.isdisjoint(terms(BASE64))
     episode = next(one for one in memory.episodes.list(namespace=namespace) if "Oslo" in one.content)
     assert episode.content == content
 

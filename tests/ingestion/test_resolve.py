@@ -140,8 +140,7 @@ def test_resolve_asks_about_uncertain_entities_in_one_prompt():
     Features: A52.
     """
     entities = [new("Annie"), new("Bobby"), new("Oslo", "Place")]
-    rows = (stored("Ann"), stored("Bob", place=1))
-    _, [asked] = resolved(entities, *rows, answer=[])
+    _, [asked] = resolved(entities, stored("Ann"), stored("Bob", place=1), answer=[])
     assert [each["name"] for each in asked.fields["entities"]] == ["Annie", "Bobby"]
     assert asked.fields.keys() == asked.prompt.fields
 
@@ -176,8 +175,7 @@ def test_called_has_the_name_used_in_the_episode(said, known):
 
 def test_called_lists_each_name_once_in_order():
     entities = [new("Annie"), new("Anna"), new("Annie", "Entity"), new("Ann")]
-    rows = (stored("Ann", score=0.95, place=place) for place in range(4))
-    [entity], _ = resolved(entities, *rows)
+    [entity], _ = resolved(entities, *(stored("Ann", score=0.95, place=place) for place in range(4)))
     assert (entity["name"], entity["called"]) == ("Ann", ["Annie", "Anna", "Ann"])
 
 

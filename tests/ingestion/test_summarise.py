@@ -87,8 +87,7 @@ def test_many_facts_are_summarised_by_the_model():
 
 def test_missing_model_summary_falls_back_to_latest_facts():
     for odd in ([], [{"entity": 7, "summary": "x"}], [{"entity": 0, "summary": "  "}]):
-        effects = run([row(LONG)], Summaries(summaries=odd), [])
-        summary = effects[-1].params["summaries"][0]["summary"]
+        summary = run([row(LONG)], Summaries(summaries=odd), [])[-1].params["summaries"][0]["summary"]
         assert summary.endswith(LONG[0])
         assert len(summary) <= LONGEST + len(LONG[0])
 
@@ -216,17 +215,14 @@ def test_prompt_has_last_summary_only_if_not_all_facts_fit():
 
 
 def test_failed_model_summary_is_retried_with_the_next_fact():
-    effects = run([row(LONG)], Summaries(summaries=[]), [])
-    [stored] = effects[-1].params["summaries"]
+    [stored] = run([row(LONG)], Summaries(summaries=[]), [])[-1].params["summaries"]
     assert stored["worded"] is None
-    again = row(MANY[-21:], stored["summary"])
-    assert isinstance(run([again], Summaries(summaries=[]), [])[0], Ask)
+    assert isinstance(run([row(MANY[-21:], stored["summary"])], Summaries(summaries=[]), [])[0], Ask)
 
 
 def test_summary_prompt_has_all_facts_if_they_are_long():
     ann = Summarised()
-    facts = [f"{number} {'long ' * 60}" for number in range(12, 0, -1)]
-    ann.know(facts)
+    ann.know([f"{number} {'long ' * 60}" for number in range(12, 0, -1)])
     assert [each.split()[0] for each in ann.asked[0]["facts"]] == [str(number) for number in range(12, 0, -1)]
 
 

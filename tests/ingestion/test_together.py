@@ -47,8 +47,7 @@ def test_concurrent_adds_create_each_new_entity_once(driver, settings, model, na
     assert (stats.episodes, stats.waiting, stats.entities, stats.facts) == (8, 0, 3, 2)
     assert sorted(each.name for each in look(read_entities(10, 0))) == ["Ann", "Bob", "Oslo"]
     assert len(rows("MATCH (a:Alias) RETURN a.key AS key")) == 3
-    terms = rows("MATCH (t:Term) RETURN t.s AS s, count(t) AS times")
-    assert all(each["times"] == 1 for each in terms)
+    assert all(each["times"] == 1 for each in rows("MATCH (t:Term) RETURN t.s AS s, count(t) AS times"))
 
 
 def test_concurrent_adds_create_the_same_fact_once(driver, settings, model, namespace, look, rows):

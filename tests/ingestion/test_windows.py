@@ -166,8 +166,7 @@ def test_refused_message_is_skipped_and_others_are_read(memory, model, namespace
         return whole_rule(fields)
 
     model.rules[name] = refused
-    added = memory.add_many(said, namespace=namespace)
-    assert [each.status for each in added] == [
+    assert [each.status for each in memory.add_many(said, namespace=namespace)] == [
         EpisodeStatus.SKIPPED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
     ]
     [skipped] = memory.episodes.list(namespace=namespace, status="skipped")
