@@ -114,8 +114,7 @@ def test_search_words_returns_bm25_scores(many: Many) -> None:
     many.facts(
         [{"id": "short", "n": 4, "terms": {"oslo": 1}}, {"id": "long", "n": 16, "terms": {"oslo": 2, "rain": 1}}]
     )
-    rows = {"oslo": 2, "rain": 1}
-    found = many.run(search_words(Scope("facts", 2, 10, INSTANTS), rows, 2, 10.0))
+    found = many.run(search_words(Scope("facts", 2, 10, INSTANTS), {"oslo": 2, "rain": 1}, 2, 10.0))
 
     def part(term: int, times: int, length: int) -> float:
         return rarity(term, 2) * times / (times + K1 * (1 - B + B * length / 10))

@@ -145,8 +145,7 @@ def test_construct_reads_winners_and_successors_in_two_trips(moved_back):
 
     given = {"question": "Paris", "namespace": moved_back.namespace, "limit": 1}
     state = moved_back.memory.graphs.retrieval.invoke(given)
-    told = take(construct, state, perform)
-    assert told["context"] == state["context"]
+    assert take(construct, state, perform)["context"] == state["context"]
     assert [type(each) for each in asked] == [Reads, Reads]
     assert [len(each.queries) for each in asked] == [4, 1]  # the second reads the successors of ended facts
 

@@ -68,8 +68,7 @@ def test_explain_limits_number_of_omitted_candidates() -> None:
 
 
 def test_explain_names_section_missing_from_template() -> None:
-    context = render(SearchResults(question="x", episodes=(episode(),)), PLENTY, "zeph")
-    [why] = explained(context, [])
+    [why] = explained(render(SearchResults(question="x", episodes=(episode(),)), PLENTY, "zeph"), [])
     assert (why.kind, why.rank, why.left_out) == ("episodes", 1, "the template has no section for it")
 
 
@@ -85,12 +84,10 @@ def test_search_explains_served_and_unserved_candidates(story, answer) -> None:
     found = SearchResults(**answer["results"])
     plain = SearchResults(**story.ask("Where does Ann live?", limit=2)["results"])
     assert plain.explanations == ()
-    asked = {"time": plain.time, "explanations": ()}
-    assert found.model_copy(update=asked) == plain
+    assert found.model_copy(update={"time": plain.time, "explanations": ()}) == plain
     for kind in KINDS:
         whys = [each for each in found.explanations if each.kind == kind]
-        served = [each.id for each in getattr(found, kind)]
-        assert [each.id for each in whys if each.rank] == served
+        assert [each.id for each in whys if each.rank] == [each.id for each in getattr(found, kind)]
         assert all(each.left_out for each in whys if not each.rank)
         assert {each.id for each in whys} >= {id_ for id_, _ in answer["ranked"][kind]}
         assert all(each.hits for each in whys)

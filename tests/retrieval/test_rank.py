@@ -169,8 +169,7 @@ def test_every_reranker_orders_ties_by_id() -> None:
 
 
 def test_mmr_ranks_by_what_each_item_adds() -> None:
-    alike = {"a": {"b": 0.9}, "b": {"a": 0.9}}
-    found = mmr([("a", 1.0), ("b", 0.9), ("c", 0.6)], alike, 0.5)
+    found = mmr([("a", 1.0), ("b", 0.9), ("c", 0.6)], {"a": {"b": 0.9}, "b": {"a": 0.9}}, 0.5)
     assert names(found) == ["a", "c", "b"]
     assert [score for _, score in found] == pytest.approx([1.0, 0.8, 0.5])
     assert mmr([("a", 0.5), ("b", 0.25)], {}, 1.0) == [("a", 1.0), ("b", 0.5)]

@@ -15,8 +15,7 @@ from tests.scripted import HashEmbeddings, Scripted
 
 @pytest.fixture(scope="module")
 def opened(server: Server):
-    settings = Settings(url=server.url)
-    with GraphMemory(settings, model="offline", embeddings=HashEmbeddings()) as memory:
+    with GraphMemory(Settings(url=server.url), model="offline", embeddings=HashEmbeddings()) as memory:
         yield memory
 
 

@@ -38,8 +38,7 @@ MOMENTS = {
 @pytest.mark.parametrize(("given_", "expected"), MOMENTS.values(), ids=MOMENTS.keys())
 def test_parse_moment_returns_first_instant(given_, expected):
     assert parse_moment("as_of", given_, NOW) == expected
-    window = parse_window(given_, None, NOW)
-    assert window == (None if given_ is None else (expected, expected + 1))
+    assert parse_window(given_, None, NOW) == (None if given_ is None else (expected, expected + 1))
 
 
 WINDOWS = {

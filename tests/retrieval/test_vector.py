@@ -102,14 +102,12 @@ def test_search_meaning_finds_all_facts_of_selective_filter(crowd: Many) -> None
 
 def test_search_meaning_finds_all_matches_of_uncounted_filter(crowd: Many) -> None:
     where = {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}
-    chosen = crowd.run(narrow_scope(scope(where=where)))
-    assert chosen.matching_step is None
+    assert crowd.run(narrow_scope(scope(where=where))).matching_step is None
     assert [id_ for id_, _ in crowd.run(nearest(scope(where=where)))] == ["f2997", "f2998", "f2999"]
 
 
 def test_search_meaning_returns_current_facts_of_broad_filter(crowd: Many) -> None:
-    chosen = crowd.run(narrow_scope(scope(where={"predicate": "P"})))
-    assert chosen.matching_step is None
+    assert crowd.run(narrow_scope(scope(where={"predicate": "P"}))).matching_step is None
     assert ALL - 3 > FEW
     assert [id_ for id_, _ in crowd.run(nearest(scope(where={"predicate": "P"})))] == ["f2995", "f2996"]
 
@@ -127,8 +125,7 @@ def test_search_meaning_adds_share_of_neighbouring_episodes(many: Many) -> None:
     many.episodes([{"id": "a", "angle": far}, {"id": "b"}, {"id": "c", "angle": far}, {"id": "d", "angle": far}])
     found = dict(many.run(search_meaning(scope("episodes", 4), QUESTION)))
     share = NEIGHBOUR_SHARE
-    expected = {"b": 1.0, "a": share, "c": share, "d": 0.0}
-    assert found == pytest.approx(expected, abs=1e-5)
+    assert found == pytest.approx({"b": 1.0, "a": share, "c": share, "d": 0.0}, abs=1e-5)
 
 
 def test_search_meaning_ignores_neighbour_of_other_session(many: Many) -> None:

@@ -146,15 +146,13 @@ def test_breadth_first_weighs_entity_by_heaviest_seed() -> None:
 
 def test_breadth_first_continues_from_best_linked_entities() -> None:
     near = [fact(f"f{number}", "ann", f"e{number:02}") for number in range(30)]
-    asked = Asked([*near, fact("again", "ann", "e29")])
-    found = walked(asked, {"ann": 1.0})
+    found = walked(Asked([*near, fact("again", "ann", "e29")]), {"ann": 1.0})
     assert found.entities.keys() == {"ann", "e29", *(f"e{number:02}" for number in range(NEIGHBOURS - 1))}
     assert len(found.facts) == 31
 
 
 def test_breadth_first_reads_fewer_facts_at_each_hop() -> None:
-    steps = [[fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(9)]
-    asked = Asked(*steps)
+    asked = Asked(*[[fact(f"f{number}", f"e{number}", f"e{number + 1}")] for number in range(9)])
     walked(asked, {"e0": 1.0}, BreadthFirst(max_hops=5, facts_a_hop=9))
     [params] = asked.near()
     assert [params[f"limit{hop}"] for hop in range(1, 6)] == [9, 4, 2, 1, 1]
@@ -166,8 +164,7 @@ def test_walk_without_seeds_runs_no_query(recipe: Any) -> None:
     asked = Asked()
     assert walked(asked, {}, recipe) == Reached({}, {})
     assert asked.queries == []
-    found = walked(asked, {"ann": 1.0}, recipe)
-    assert found == Reached({}, {"ann": 1.0})
+    assert walked(asked, {"ann": 1.0}, recipe) == Reached({}, {"ann": 1.0})
     assert len(asked.near()) == 1
 
 
@@ -217,8 +214,7 @@ def test_synapse_returns_what_it_reached_at_timeout() -> None:
     Features: C28.
     """
     asked = Asked([fact("f1", "ann", "mia")], [fact("f2", "mia", "acme")])
-    found = walked(asked, {"ann": 1.0}, Synapse(timeout_ms=1e-6))
-    assert found == Reached({"f1": 1.0}, {"ann": 1.0})
+    assert walked(asked, {"ann": 1.0}, Synapse(timeout_ms=1e-6)) == Reached({"f1": 1.0}, {"ann": 1.0})
     assert [(each["limit1"], each["most"]) for each in asked.near()] == [(1, 1)]
 
 
