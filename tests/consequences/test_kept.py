@@ -51,8 +51,7 @@ def test_a_forgotten_premise_leaves_no_doubt_and_no_trace(told, rows):
     leave(told)
     office = told.fact(OFFICE).id
     assert told.doubt(COMMUTE) == "2024-05-03"
-    done = told.memory.privacy.forget(fact=office, namespace=told.namespace)
-    assert done.residue == ()
+    assert told.memory.privacy.forget(fact=office, namespace=told.namespace).residue == ()
     assert told.doubt(COMMUTE) is None
     assert links(rows) == []
     assert residue(rows, "polaris") == []
@@ -138,8 +137,7 @@ def test_hostile_sentence_of_premise_stays_text(world, hostile):
     add("Ann", "commutes to", "Oslo", at="2024-02-02", rests_on=[office.id], namespace=world.namespace)
     end = {"at": "2024-06-01", "invalid_at": "2024-05-03", "namespace": world.namespace}
     add("Polaris", "is at", "Oslo", sentence=office.sentence, **end)
-    because = world.fact("Ann commutes_to Oslo").doubtful_because
-    assert because[0].sentence == office.sentence
+    assert world.fact("Ann commutes_to Oslo").doubtful_because[0].sentence == office.sentence
     context = world.memory.context("Does Ann commute?", namespace=world.namespace)
     lines = [line for line in context.splitlines() if "doubtful since 3 May 2024" in line]
     assert lines

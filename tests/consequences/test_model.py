@@ -138,8 +138,7 @@ def date(day: int) -> str:
 
 @given(st.integers(0, 10**6), st.integers(2, 9), st.integers(0, 420))
 def test_find_doubts_agrees_with_naive_model(seed, facts, day):
-    events = make_events(random.Random(seed), facts)
-    naive = Naive(events)
+    naive = Naive(make_events(random.Random(seed), facts))
     found = find_doubts({str(fact): ground(naive, fact) for fact in naive.facts}, Point(day * DAY, 1))
     assert {int(id_): doubt.since // DAY for id_, doubt in found.items()} == naive.doubts(day)
     for id_, doubt in found.items():

@@ -115,8 +115,7 @@ def test_repeated_fact_adds_a_source_that_forget_deletes(declaring, namespace):
     declaring.privacy.forget(episode=first.episode, namespace=namespace)
     (fact,) = declaring.facts.about("Ann", namespace=namespace)
     assert [source.episode for source in fact.sources] == [again.episode]
-    receipt = declaring.privacy.forget(episode=again.episode, namespace=namespace)
-    assert not receipt.residue
+    assert not declaring.privacy.forget(episode=again.episode, namespace=namespace).residue
     assert declaring.facts.about("Ann", namespace=namespace) == []
     assert declaring.stats(namespace=namespace).entities == 0
 

@@ -156,8 +156,7 @@ def test_declare_command_adds_one_fact_and_files(server, tmp_path, capsys, names
     where = ["--url", server.url, "-n", namespace, "--model", "offline", "--json"]
 
     def run(*words):
-        code = main(["declare", *map(str, words), *where])
-        return code, capsys.readouterr()
+        return main(["declare", *map(str, words), *where]), capsys.readouterr()
 
     code, output = run("Ann", "WORKS_AT", "Acme", "--valid-at", "2020")
     assert (code, json.loads(output.out)["facts"]) == (0, 1)

@@ -56,8 +56,7 @@ def test_maintenance_forgets_evicts_and_refreshes(server, memory, namespace, cir
         "Ann", "LIVES_IN", "Oslo", valid_at="2001", invalid_at="2002", at="2003-01-01", namespace=namespace
     )
     before = memory.stats(namespace=namespace)
-    chosen = replace(LEASE, expired_days=0.0, orphans=True)
-    with open_kept(server, chosen=chosen):
+    with open_kept(server, chosen=replace(LEASE, expired_days=0.0, orphans=True)):
         wait_until(lambda: memory.communities.list(namespace=namespace))
         after = memory.stats(namespace=namespace)
         assert (after.episodes, after.facts) == (before.episodes - 1, before.facts - 1)

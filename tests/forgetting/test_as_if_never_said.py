@@ -114,11 +114,10 @@ def test_forget_leaves_graph_as_if_never_said(scripted, data):
 
 
 def test_forget_removes_words_lent_by_late_message(scripted):
-    order = (0, 3, 6, 9, 12, 1, 2, 30)
     messages = [
         {"content": f"message{hour} word{hour}", "speaker": "Ann", "thread": "t",
          "at": datetime(2024, 5, 1 + hour // 24, hour % 24, tzinfo=UTC)}
-        for hour in order
+        for hour in (0, 3, 6, 9, 12, 1, 2, 30)
     ]  # fmt: skip
     for place in (1, 5):
         check(scripted, messages, place)

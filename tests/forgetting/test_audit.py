@@ -40,8 +40,7 @@ def test_audit_lists_entries_latest_first_without_text(verbs, memory, namespace,
     assert not any(text in kept for text in ("oslo", added.episode, namespace.lower(), *done.facts, *done.entities))
     [message] = last.messages
     assert message == audit.salted_hash(redis("GET", audit.SALT), added.episode)
-    check = memory.privacy.verify(head=done.head)
-    assert check == AuditReport(entries=4, head=done.head)
+    assert memory.privacy.verify(head=done.head) == AuditReport(entries=4, head=done.head)
 
 
 def test_dry_run_adds_no_audit_entry(world, memory):

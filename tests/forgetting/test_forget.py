@@ -92,8 +92,7 @@ def test_forget_extracts_dependent_episode_again(world, rows, guessing):
     first = world.moves("Oslo", "2024-01-01")
     second = world.add("I like it there.", speaker="Ann", at="2024-01-01T00:01")
     assert second.facts == ("Ann lives in Oslo",)
-    done = world.privacy.forget(episode=first.episode)
-    assert done.unread == (second.episode,)
+    assert world.privacy.forget(episode=first.episode).unread == (second.episode,)
     assert residue(rows, "oslo", first.episode) == []
     assert world.stats().waiting == 1
     world.episodes.resume()
@@ -132,8 +131,7 @@ def test_forget_of_fact_deletes_answer_that_repeats_it(verbs, rows):
     verbs.add("I live in Oslo.", speaker="Ann", at="2024-01-03", thread="t")
     look = verbs.privacy.forget(fact=fact.id, dry_run=True)
     assert [text for text in look.texts.values() if answer in text]
-    done = verbs.privacy.forget(fact=fact.id)
-    assert len(done.episodes) == 2
+    assert len(verbs.privacy.forget(fact=fact.id).episodes) == 2
     assert residue(rows, "Zebulon", "Kyoto", told.episode) == []
     assert [each.sentence for each in verbs.facts.about("Ann")] == ["Ann lives in Oslo"]
 

@@ -41,8 +41,7 @@ def said(verbs: Any) -> list[str]:
 def test_forget_deletes_all_messages_of_a_kind(world, rows, monkeypatch, named, left):
     at_once = 1 if "entity" in named else 50
     monkeypatch.setattr(forgetting, "AT_ONCE", at_once)
-    messages = [{**each, "at": f"2024-01-0{day}"} for day, each in enumerate(TALK, 1)]
-    world.add_many(messages)
+    world.add_many([{**each, "at": f"2024-01-0{day}"} for day, each in enumerate(TALK, 1)])
     look = world.privacy.forget(**named, dry_run=True)
     assert len(said(world)) == len(TALK)
     progress: list[tuple[int, int]] = []

@@ -88,9 +88,8 @@ def test_residue_lists_ids_without_a_search(world, broken, searching):
 
 def test_number_within_id_or_length_is_no_residue(world, broken):
     world.moves("Oslo", "2024-01-01")
-    added = world.add("I paid 131 euros to 4711 and 86.", speaker="Ann", at="2024-02-01")
     done = broken(
-        added.episode,
+        world.add("I paid 131 euros to 4711 and 86.", speaker="Ann", at="2024-02-01").episode,
         "MATCH (n:Entity {name: 'Oslo'}) SET n.worded = '131 8db93eae53e3f076'",
         "MATCH (f:Fact) CREATE (:Verdict {id: 'v', episode: '6fcf8b2a-89ea-4711-9e66-8ed719f31583'})",
         "MATCH (f:Fact) MERGE (f)-[:RESTS_ON {episode: '6fcf8b2a-89ea-4711-9e66-8ed719f31583'}]->(f)",
@@ -100,8 +99,7 @@ def test_number_within_id_or_length_is_no_residue(world, broken):
 
 def test_residue_lists_quote_of_common_words(world, broken):
     said = "the cat sat near a dog and some bird ate an old fish while rain fell on green hills"
-    words = [each for each in said.split() if len(each) > 2]
-    for place, word in enumerate(words):
+    for place, word in enumerate([each for each in said.split() if len(each) > 2]):
         world.episodes.save([{"content": f"{word} {place}", "speaker": "Tom"}])
     world.moves("Oslo", "2024-01-01")
     added = world.episodes.save([{"content": said, "speaker": "Ann"}])[0]

@@ -27,8 +27,7 @@ def family(tell):
     ],
 )
 def test_search_resolves_only_the_first_person_to_the_asker(family, namespace, question, first):
-    found = family.memory.search(question, asker="Maria", namespace=namespace)
-    assert first in found.facts[0].sentence
+    assert first in family.memory.search(question, asker="Maria", namespace=namespace).facts[0].sentence
 
 
 def test_search_ignores_unknown_and_refuses_invalid_asker(family, namespace):

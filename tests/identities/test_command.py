@@ -35,8 +35,7 @@ def test_entities_command_merges_splits_lists_and_undoes(run: Run, talk: str) ->
     assert run("entities", "undo", split["id"][:12], *place)[0] == 0
     assert "Undone: Tom and Nora are two again." in run("entities", "undo", merged["id"], *place)[1]
     assert {each["name"] for each in result(run, "entities", *place)} >= {"Tom", "Nora"}
-    header = run("entities", "--ids", *place)[1].splitlines()[0]
-    assert header.split()[-1] == "ID"
+    assert run("entities", "--ids", *place)[1].splitlines()[0].split()[-1] == "ID"
 
 
 @pytest.mark.parametrize(

@@ -245,8 +245,7 @@ def test_forget_leaves_no_trace_in_decisions(tell, rows, namespace):
     tell.memory.entities.merge("Robert Chen", "Bobbington", reason="he is Bobbington", namespace=namespace)
     split = tell.memory.entities.split("Robert Chen", episodes=[third.episode], namespace=namespace)
     for episode in (second, third):
-        receipt = tell.memory.privacy.forget(episode=episode.episode, namespace=namespace)
-        assert receipt.residue == ()
+        assert tell.memory.privacy.forget(episode=episode.episode, namespace=namespace).residue == ()
     assert [entity.aliases for entity in tell.named("Robert Chen")] == [()]
     with pytest.raises(InputError, match=r"decision .* not found"):
         tell.memory.entities.undo(split.id, namespace=namespace)
