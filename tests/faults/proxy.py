@@ -115,8 +115,7 @@ def frame(stream: BinaryIO) -> bytes:
     if kind in b"$=!":
         return line if int(size) < 0 else line + _whole(stream.read(int(size) + 2), b"\r\n")
     if kind in b"*~>%|":
-        parts = int(size) * (2 if kind in b"%|" else 1)
-        return line + b"".join(frame(stream) for _ in range(parts))
+        return line + b"".join(frame(stream) for _ in range(int(size) * (2 if kind in b"%|" else 1)))
     return line
 
 

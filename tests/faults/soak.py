@@ -230,11 +230,10 @@ class Soak:
         told = {tuple(each["content"].split()[place].strip(",") for place in (0, 3)) for each in said}
         told |= {tuple(each["content"].split()[place].strip(",") for place in (0, 6)) for each in said}
         found = [each.name for each in memory.entities.list(limit=10**6, namespace=namespace)]
-        stats = memory.stats(namespace=namespace)
         checks = {
             "episodes": (sorted(stored), sorted((each["source_id"], each["content"], "done") for each in said)),
             "entities": (sorted(found), sorted(people)),
-            "facts": (stats.facts, len(told)),
+            "facts": (memory.stats(namespace=namespace).facts, len(told)),
         }
         return [f"{name} are {there}, not {due}" for name, (there, due) in checks.items() if there != due]
 

@@ -40,8 +40,7 @@ class Small(embedded.EmbeddedServer):
 
     def fill(self, left: int) -> None:
         """Leave space for *left* more bytes."""
-        size = max(each.stat().st_size for each in (self.folder / "aof").iterdir())
-        self._limit(size + left)
+        self._limit(max(each.stat().st_size for each in (self.folder / "aof").iterdir()) + left)
 
     def free(self) -> None:
         self._limit(resource.RLIM_INFINITY)

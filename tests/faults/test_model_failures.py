@@ -508,6 +508,5 @@ def test_model_clients_have_connections_per_event_loop() -> None:
         for name in ("embeddings", "chat"):
             model = REMOTE[name](url)  # opening asks once
             for _ in range(3):
-                answer = model.aembed_query(SAID) if name == "embeddings" else model.aanswer(ASK)
-                asyncio.run(answer)
+                asyncio.run(model.aembed_query(SAID) if name == "embeddings" else model.aanswer(ASK))
     assert len(asked) == 6

@@ -47,10 +47,9 @@ HOSTILE = {
 
 def operations(client: httpx.Client) -> list[tuple[str, str, dict[str, Any]]]:
     """Return the method, the path and the description of each operation."""
-    paths = client.get("/openapi.json").json()["paths"]
     return [
         (method.upper(), path.replace("{namespace}", "ann").replace("{", "").replace("}", ""), about)
-        for path, methods in paths.items()
+        for path, methods in client.get("/openapi.json").json()["paths"].items()
         for method, about in methods.items()
     ]
 

@@ -101,8 +101,7 @@ def test_word_files_of_both_languages_have_equal_keys() -> None:
     for key, text in words["en"].items():
         assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", words["zh"][key])), key
     scripts = "".join(path.read_text("utf-8") for path in (STATIC / "js").glob("*.js"))
-    used = set(re.findall(r'\b(?:t|count)\("([^"]+)"', scripts))
-    assert used <= words["en"].keys()
+    assert set(re.findall(r'\b(?:t|count)\("([^"]+)"', scripts)) <= words["en"].keys()
 
 
 def test_page_has_strict_security_headers(serving: Serving) -> None:

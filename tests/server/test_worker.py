@@ -67,8 +67,7 @@ def periods(memory: GraphMemory, namespace: str) -> list[tuple[object, ...]]:
 
 
 async def test_killed_worker_loses_and_repeats_nothing(memory):
-    database = memory.driver.store.database
-    outbox = Outbox(database)
+    outbox = Outbox(memory.driver.store.database)
     with working() as first, working() as second:
         for namespace in NAMESPACES:
             memory.episodes.save(messages(SAID), namespace=namespace)
@@ -79,8 +78,7 @@ async def test_killed_worker_loses_and_repeats_nothing(memory):
         await until(lambda: all(done(memory, namespace) == SAID for namespace in NAMESPACES))
         second.send_signal(signal.SIGTERM)
         assert second.wait(120) == 0
-    alone = memory.add_many(messages(SAID), namespace="alone")
-    assert {result.status for result in alone} == {"done"}
+    assert {result.status for result in memory.add_many(messages(SAID), namespace="alone")} == {"done"}
     expected = periods(memory, "alone")
     assert len(expected) == SAID
     for namespace in NAMESPACES:

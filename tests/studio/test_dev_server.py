@@ -93,8 +93,7 @@ def test_graph_runs_stream_updates_step_by_step(client, thread):
     assert [each["step"] for each in found["custom"]] == STEPS
     assert {"step": "facts", "facts": 1, "predicates": 0, "dropped": 0} in found["custom"]
     assert found["values"][-1]["done"] is True
-    history = client.threads.get_history(thread, limit=20)
-    assert max(len(str(each["values"])) for each in history) < 6000
+    assert max(len(str(each["values"])) for each in client.threads.get_history(thread, limit=20)) < 6000
 
     asked = {"question": "Where does Ann live?", "namespace": "streamed"}
     found = events(client, client.threads.create()["thread_id"], "retrieval", asked, stream_mode=modes)
@@ -116,8 +115,7 @@ def test_background_runs_of_a_thread_read_in_order(client, thread):
     for run in runs:
         client.runs.join(thread, run["run_id"])
     asked = {"question": "Where does Ann live?", "namespace": "queued"}
-    answer = client.runs.wait(None, "retrieval", input=asked)
-    assert "Ann lives in Bergen" in str(answer)
+    assert "Ann lives in Bergen" in str(client.runs.wait(None, "retrieval", input=asked))
     assert {run["status"] for run in client.runs.list(thread)} == {"success"}
 
 
