@@ -94,8 +94,7 @@ def test_page_commands_run(block: Block, ids: dict[str, str], monkeypatch, capsy
             serve(words)
         else:
             monkeypatch.setattr(sys, "stdin", io.StringIO("\n" * 10))  # what is suggested
-            asks = "forget" in words or "delete" in words
-            code = main([*words, "--yes"] if asks else words)
+            code = main([*words, "--yes"] if "forget" in words or "delete" in words else words)
             out, err = capsys.readouterr()
             assert code == 0, (line, out, err)
             if made := re.search(r"The key (\w+)", out + err):

@@ -372,8 +372,7 @@ def test_forget_dry_run_changes_nothing(run: Run, moved: Any) -> None:
 
 @pytest.mark.parametrize("command", ["forget --episode", "saved delete"])
 def test_forget_on_a_terminal_deletes_only_after_yes(run: Run, moved: Any, command: str) -> None:
-    listed = "episodes" if "forget" in command else "saved"
-    id_ = result(run, listed, *moved)[0]["id"]
+    id_ = result(run, "episodes" if "forget" in command else "saved", *moved)[0]["id"]
     for answer, code, episodes in (("n\n", 1, 2), ("\x04", 1, 2), ("y\n", 0, 1)):
         terminal = Terminal(*command.split(), id_, *moved, COLUMNS="100")
         shown = terminal.until("[y/N] ")
@@ -485,8 +484,7 @@ def test_ask_prints_model_answer_or_sources_when_declined(
     with openai_wire() as wire:
         route = wire.post("/chat/completions")
         route.return_value = completion({"sentences": ["In Oslo, since September 2024."]})
-        found = result(run, "ask", "Where does Nora live?", *moved)
-        assert found["answer"].startswith("In Oslo")
+        assert result(run, "ask", "Where does Nora live?", *moved)["answer"].startswith("In Oslo")
         assert "I moved to Oslo last week." in body(route.calls.last)["messages"][0]["content"]
         assert run("ask", "Where does Nora live?", *moved)[1].startswith("In Oslo, since September 2024.\n")
         route.return_value = completion(refusal="I had rather not.")

@@ -114,8 +114,7 @@ def test_ingestion_streams_its_steps_within_a_graph(memory, namespace):
 def test_ingestion_runs_without_langgraph_when_untraced(verbs, monkeypatch):
     monkeypatch.setattr(Pregel, "stream", None)
     monkeypatch.setattr(Pregel, "astream", None)
-    added = verbs.add(SAID[0], speaker="Ann")
-    assert [each.step for each in added.steps] == STEPS
+    assert [each.step for each in verbs.add(SAID[0], speaker="Ann").steps] == STEPS
     assert verbs.add_many(list(SAID[1:]))[-1].facts
 
 

@@ -176,8 +176,7 @@ def test_deepen_failure_loses_no_facts_and_stops_no_episode(opened: Open, namesp
     assert [each.error is None for each in added] == [True, False, True]
     assert [row["status"] for row in rows(PLANS)] == ["done", "failed", "done"]
     assert {row["sentence"] for row in before} <= {row["sentence"] for row in rows(SENTENCES)}
-    memory = opened(Scripted())
-    assert [each.error for each in memory.episodes.retry(namespace=namespace)] == [None]
+    assert [each.error for each in opened(Scripted()).episodes.retry(namespace=namespace)] == [None]
     assert plans(rows) == ["standard"] * 3
 
 

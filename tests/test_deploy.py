@@ -59,8 +59,7 @@ def test_compose_cluster_script_names_all_nodes():
     composed = load("compose.cluster.yaml")
     nodes = [service for name, service in composed["services"].items() if re.fullmatch(r"falkordb-\d", name)]
     addresses = [node["networks"]["cluster"]["ipv4_address"] for node in nodes]
-    script = composed["services"]["form-cluster"]["command"][0]
-    assert re.findall(r"([\d.]+):6379", script) == addresses
+    assert re.findall(r"([\d.]+):6379", composed["services"]["form-cluster"]["command"][0]) == addresses
     assert len(nodes) == len({node["volumes"][0] for node in nodes}) == len(composed["volumes"]) == 6
     assert all("--cluster-enabled yes" in node["environment"]["REDIS_ARGS"] for node in nodes)
 

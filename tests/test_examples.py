@@ -177,8 +177,7 @@ def test_example_without_a_key_prints_memory_or_a_hint(example, run):
 
 
 def test_examples_are_numbered_and_short():
-    numbers = [int(each.stem[:2]) for each in EXAMPLES]
-    assert numbers == list(range(1, len(EXAMPLES) + 1))
+    assert [int(each.stem[:2]) for each in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))
     for each in EXAMPLES:
         text = each.read_text(encoding="utf-8")
         assert text.startswith('"""')

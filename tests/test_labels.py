@@ -111,6 +111,5 @@ def test_labels_are_exported_and_forgotten_with_the_episode(memory, namespace, t
     path.write_text(broken)
     with pytest.raises(InputError, match="labels"):
         memory.data.import_(path, namespace=f"{namespace} broken")
-    receipt = memory.privacy.forget(speaker="Ann", namespace=namespace)
-    assert not receipt.residue
+    assert not memory.privacy.forget(speaker="Ann", namespace=namespace).residue
     assert not memory.facts.list(namespace=namespace, where={"labels.agent": "support"})

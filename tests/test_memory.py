@@ -40,8 +40,7 @@ def test_every_verb_has_an_async_twin_with_the_same_arguments(memory):
 
 
 def test_verb_has_signature_and_docstring_of_its_flow():
-    signature = inspect.signature(GraphMemory.add_many)
-    assert str(signature).endswith(
+    assert str(inspect.signature(GraphMemory.add_many)).endswith(
         "namespace: 'str' = 'default', progress: 'Callable[[Progress], None] | None' = None) -> 'list[AddResult]'"
     )
     assert GraphMemory.aadd_many.__doc__ == GraphMemory.add_many.__doc__

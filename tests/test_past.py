@@ -172,8 +172,7 @@ def test_fact_waiting_for_review_is_hidden_unless_requested(world):
     assert f"- {PARIS} (since 1 January 2022, not reviewed)" in world.context(where, unreviewed=True)
     assert sentences(world.facts.about("Paris", as_of="2022-06", unreviewed=True)) == [PARIS]
     assert world.facts.about("Paris", as_of="2021-06", unreviewed=True) == []
-    waiting = shown[0].id
-    assert world.facts.evolution(waiting) == []
+    assert world.facts.evolution(shown[0].id) == []
 
 
 # History and timeline

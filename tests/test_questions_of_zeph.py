@@ -98,8 +98,7 @@ def test_sessions_separate_episodes_and_bound_facts_in_time(verbs):
     added = [verbs.add(text, speaker="Eve", thread=thread, at=at) for text, thread, at in say]
     assert verbs.add("I live in Oslo.", speaker="Eve", thread="s1", at="2024-01-01").new is False  # C52: idempotent
     boundary = verbs.episodes.get(added[0].episode)
-    about = verbs.episodes.list(where={"name": "Oslo"})
-    assert [episode.id for episode in about] == [added[0].episode]
+    assert [episode.id for episode in verbs.episodes.list(where={"name": "Oslo"})] == [added[0].episode]
     assert [episode.id for episode in verbs.entities.card("Oslo").episodes] == [added[0].episode]
     assert {episode.thread for episode in verbs.search("Where does Eve live?", where={"thread": "s1"}).episodes} == {
         "s1"

@@ -107,8 +107,7 @@ def test_architecture_page_tables_name_every_graph_step(memory):
     named = set(re.findall(r"^\| `?(\w+)`? \|", ARCHITECTURE.read_text(encoding="utf-8"), re.MULTILINE))
     graphs = (memory.graphs.ingestion, memory.graphs.retrieval, memory.graphs.communities)
     for graph in (*graphs, memory.graphs.review.compile()):
-        steps = {name for name in graph.get_graph().nodes if not name.startswith("__")}
-        assert steps <= named
+        assert {name for name in graph.get_graph().nodes if not name.startswith("__")} <= named
 
 
 @pytest.mark.parametrize("page", LINKING, ids=name_of)

@@ -158,8 +158,7 @@ def test_context_respects_max_tokens_and_limit(verbs):
     short = verbs.context(QUESTION, max_tokens=80)
     assert 0 < short.tokens <= 80
     assert "no room" in " ".join(each.left_out for each in short.left_out)
-    one = verbs.context(QUESTION, limit=1)
-    assert len([line for line in one.lines if line.kind == "facts"]) == 1
+    assert len([line for line in verbs.context(QUESTION, limit=1).lines if line.kind == "facts"]) == 1
     assert verbs.context(QUESTION, max_tokens=1) == ""
 
 

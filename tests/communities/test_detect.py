@@ -20,8 +20,7 @@ texts = st.lists(st.text("ab\n", max_size=3), max_size=4, unique=True)
 
 
 def test_group_has_id_of_oldest_and_lists_best_linked_first():
-    links = Links(["old", "mid", "new"], {"f": (0, 2), "g": (1, 2)})
-    [group] = find_communities("n", links)
+    [group] = find_communities("n", Links(["old", "mid", "new"], {"f": (0, 2), "g": (1, 2)}))
     assert group["id"] == community_id("n", "old") != community_id("m", "old")
     assert group["members"] == ["new", "old", "mid"]
     assert json.loads(json.dumps(group)) == group
@@ -197,8 +196,7 @@ def test_a_small_memory_has_one_level(links):
 
 def test_graph_around_one_hub_has_one_level():
     hub = [link for each in range(200) for link in [(3 * each + 1, 3 * each + 2), *[(3 * each + 1, 3 * each + 3)] * 2]]
-    links = hub + [(1, 3 * each + 1) for each in range(200)]
-    assert len(hierarchy(links)) == 1
+    assert len(hierarchy(hub + [(1, 3 * each + 1) for each in range(200)])) == 1
 
 
 @settings(max_examples=12, deadline=None)

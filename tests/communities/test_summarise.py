@@ -103,11 +103,10 @@ def test_large_community_is_described_in_parts_then_as_whole():
     Features: A32.
     """
     rows = [[member(f"N{each}", "x" * 100) for each in range(20)]], [[]]
-    parts = [descriptions((1, f"Part {each}")) for each in range(4)]
     update, effects = answered(
         summarise({"groups": [GROUP], "questions": 4}, Settings(max_community_bytes=1024)),
         *rows,
-        *parts,
+        *[descriptions((1, f"Part {each}")) for each in range(4)],
         descriptions((1, "All")),
     )
     told = [items for [items] in asked(effects)]

@@ -191,9 +191,7 @@ def test_find_dates_handles_month_ends_and_leap_days(at, said, start):
 
 
 def test_find_dates_uses_the_time_zone_of_the_speaker():
-    late_in_shanghai = datetime(2023, 5, 25, 23, 30, tzinfo=ZoneInfo("Asia/Shanghai"))
-
-    (result,) = find_dates("昨天", late_in_shanghai)
+    (result,) = find_dates("昨天", datetime(2023, 5, 25, 23, 30, tzinfo=ZoneInfo("Asia/Shanghai")))
 
     assert result.interval.start == datetime(2023, 5, 23, 16, tzinfo=UTC)
     assert result.interval.end == datetime(2023, 5, 24, 16, tzinfo=UTC)
@@ -235,9 +233,7 @@ def test_find_dates_skips_dates_outside_the_calendar():
 
 
 def test_find_dates_reads_a_long_text():
-    text = "I went there two weeks ago and it was fine. " * 2000
-
-    assert len(find_dates(text, THURSDAY)) == 2000
+    assert len(find_dates("I went there two weeks ago and it was fine. " * 2000, THURSDAY)) == 2000
 
 
 WORDS = st.sampled_from(

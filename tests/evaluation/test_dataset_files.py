@@ -112,10 +112,9 @@ def dmr_record(**fields: Any) -> dict[str, Any]:
         {"dialog": [{"text": "I work in a bakery."}, {"text": "Nice!"}], "time_back": "9 days 2 hours ago"},
         {"dialog": [{"text": "How is work?"}, {"text": ""}], "time_back": ""},
     ]
-    now = [{"text": "Hello again", "id": "Speaker 2"}, {"text": "Hi", "id": "Speaker 1"}]
     return {
         "previous_dialogs": earlier,
-        "dialog": now,
+        "dialog": [{"text": "Hello again", "id": "Speaker 2"}, {"text": "Hi", "id": "Speaker 1"}],
         "self_instruct": {"B": "Where do you work?", "A": "A bakery"},
         **fields,
     }

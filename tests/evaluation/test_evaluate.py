@@ -131,8 +131,7 @@ def test_evaluate_resumes_a_killed_run_without_rereading(tmp_path: Path) -> None
     new = sum((model.asked - asked_before).values())
     verdicts_done = 24 - sum(1 for _ in done)
     assert new <= verdicts_done + 2 * 24
-    read = sum(count for kind, count in model.asked.items() if kind != "RIGHT?")
-    assert read == 24
+    assert sum(count for kind, count in model.asked.items() if kind != "RIGHT?") == 24
 
 
 def test_evaluate_stops_at_budget_and_resumes_with_more(command: Command, model: locomo.Model, tmp_path: Path) -> None:

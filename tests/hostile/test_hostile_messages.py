@@ -34,14 +34,13 @@ def given(family: str, text: str) -> dict[str, Any]:
     """Return a message with *text* in every field that accepts text."""
     content = text if text.strip() else f"[{text}]"
     kind = "json" if family == "JSON bombs" and _is_json(text) else "message"
-    named = dict.fromkeys(("speaker", "source"), text[:1000])
     return {
         "content": content,
         "kind": kind,
         "at": "2024-05-01",
         "thread": family,
         "source_id": text[:1000] + str(hash(text)),
-        **named,
+        **dict.fromkeys(("speaker", "source"), text[:1000]),
     }
 
 
@@ -86,8 +85,7 @@ def hostile(request: Any, server: Any, database: Database, look: Callable[[str],
         with GraphMemory(settings.with_(base_url=url), model=model, embeddings=HashEmbeddings()) as memory:
             memory.add("Ann lives in Oslo. She knows Bob.", speaker="Ann", at="2024-05-01", namespace=NEIGHBOUR)
             before, names = look(NEIGHBOUR), database.namespaces()
-            added = memory.add_many(EPISODES, namespace=request.param)
-            yield memory, request.param, added
+            yield memory, request.param, memory.add_many(EPISODES, namespace=request.param)
             assert look(NEIGHBOUR) == before
             assert set(database.namespaces()) == {*names, request.param}
 
@@ -107,8 +105,7 @@ def test_hostile_messages_are_stored_unchanged_and_read(hostile: Any) -> None:
 def test_search_renders_hostile_texts_in_their_places(hostile: Any) -> None:
     memory, namespace, _ = hostile
     for text in MESSAGES[READERS.index(namespace) :: 5]:
-        question = text if text.strip() else f"[{text}]"
-        found = memory.search(question, namespace=namespace, limit=5)
+        found = memory.search(text if text.strip() else f"[{text}]", namespace=namespace, limit=5)
         assert isinstance(found, SearchResults)
         for name in TEMPLATES:
             all_in_place(name, render(found, ROOM, name))

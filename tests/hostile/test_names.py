@@ -19,7 +19,6 @@ NAMES = [
 def test_any_name_is_stored_and_searched(opened, database, namespace, plan):
     def read(fields):
         entities = [{"name": name[:512], "type": name[:64]} for name in NAMES if name != "\ud800"]
-        pairs = zip(entities, [*entities[1:], entities[0]], strict=True)
         facts = [
             {
                 "subject": one["name"],
@@ -31,7 +30,7 @@ def test_any_name_is_stored_and_searched(opened, database, namespace, plan):
                 **dict.fromkeys(("valid_at", "invalid_at")),
                 "edge_type": "semantic",
             }
-            for one, another in pairs
+            for one, another in zip(entities, [*entities[1:], entities[0]], strict=True)
         ]
         return {"entities": entities, "facts": facts}
 

@@ -158,8 +158,7 @@ def results(*scores: float, name: str = "relevance_score") -> httpx.Response:
 
 def by_number(request: httpx.Request) -> httpx.Response:
     """Score each text by the number at its end."""
-    texts = json.loads(request.content)["documents"]
-    return results(*(float(text.split()[-1]) for text in texts))
+    return results(*(float(text.split()[-1]) for text in json.loads(request.content)["documents"]))
 
 
 def test_rerank_server_gets_common_request_format(ask, wire):

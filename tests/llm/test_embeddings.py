@@ -99,8 +99,7 @@ def test_embed_cuts_long_text_by_bytes(embed, wire, character):
     wire.mock(return_value=vectors([1.0, 0.0]))
     embed("a" + character * 20_000)
     (sent,) = body(wire.calls[0])["input"]
-    size = len(character.encode())
-    assert 8000 - size < len(sent.encode()) <= 8000
+    assert 8000 - len(character.encode()) < len(sent.encode()) <= 8000
     assert set(sent) <= {"a", character}
 
 
@@ -179,8 +178,7 @@ def test_unit_vectors_keep_vector_of_length_one(length, stays):
 
 
 def test_unit_vectors_convert_numpy_vectors():
-    numpy = pytest.importorskip("numpy")
-    (unit,) = to_unit_vectors(numpy.array([[3.0, 4.0]], dtype="float32"), ["a"])
+    (unit,) = to_unit_vectors(pytest.importorskip("numpy").array([[3.0, 4.0]], dtype="float32"), ["a"])
     assert unit == pytest.approx([0.6, 0.8])
     assert all(type(number) is float for number in unit)
 

@@ -29,8 +29,7 @@ def test_prompt_shows_keys_of_its_answer(prompt):
     for name in lists_of(prompt.answer):
         field = prompt.answer.model_fields[name]
         assert f'"{name}": [' in shape[1]
-        item = field.annotation.__args__[0]
-        for key in getattr(item, "model_fields", {}):
+        for key in getattr(field.annotation.__args__[0], "model_fields", {}):
             assert f'"{key}": ' in shape[1]
 
 

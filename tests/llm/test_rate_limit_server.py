@@ -92,8 +92,7 @@ def test_set_rate_limit_is_kept_by_all_models() -> None:
 
 
 def test_rate_limited_embeddings_are_all_returned() -> None:
-    limit = Limited(name="embeddings")
-    with chat_server(limit) as url, ThreadPoolExecutor(ASKERS) as pool:
+    with chat_server(Limited(name="embeddings")) as url, ThreadPoolExecutor(ASKERS) as pool:
         models = [open_embedding_model("hash", url) for _ in range(2)] * (ASKERS // 2)
         vectors = list(pool.map(lambda model: model.embed_documents(["Oslo"]), models))
     assert len(vectors) == ASKERS
@@ -123,8 +122,7 @@ def test_rate_limited_memories_add_all_messages(
         memories = [stack.enter_context(GraphMemory(settings, embeddings=HashEmbeddings())) for _ in range(2)]
         spaces = [f"{namespace} {place}" for place in range(2)]
         work = [(memory, text, space) for memory, space in zip(memories, spaces, strict=True) for text in texts]
-        added = _added(work, by)
-        assert all(item.facts and item.error is None for item in added)
+        assert all(item.facts and item.error is None for item in _added(work, by))
         assert [memory.stats(namespace=space).waiting for memory, space in zip(memories, spaces, strict=True)] == [0, 0]
 
 

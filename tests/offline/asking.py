@@ -109,5 +109,4 @@ def instant(date):
 def verdict(new, known):
     """Return the verdict on *new* and *known*, or ``None`` where they are unrelated."""
     asked = {**new, "id": 3, "existing": [{**known, "id": 8}]}
-    answer = OfflineModel().answer(Ask(prompts.JUDGE, {"facts": [asked]}))
-    return next(iter(answer.verdicts), None)
+    return next(iter(OfflineModel().answer(Ask(prompts.JUDGE, {"facts": [asked]})).verdicts), None)

@@ -12,13 +12,12 @@ MODEL = OfflineModel()
 
 
 def fact(id_, predicate, *objects, subject="Ann", sentence="", **times):
-    said = sentence or f"Ann: {predicate} {' '.join(objects)}"
     return {
         "id": id_,
         "subject": subject,
         "predicate": predicate,
         "objects": list(objects),
-        "sentence": said,
+        "sentence": sentence or f"Ann: {predicate} {' '.join(objects)}",
         "valid_at": None,
         "invalid_at": None,
         **times,

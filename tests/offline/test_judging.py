@@ -201,6 +201,4 @@ def test_judge_answer_is_limited_to_100_verdicts():
         for place in range(5)
     ]
 
-    answer = OfflineModel().answer(Ask(prompts.JUDGE, {"facts": facts}))
-
-    assert len(answer.verdicts) == 100
+    assert len(OfflineModel().answer(Ask(prompts.JUDGE, {"facts": facts})).verdicts) == 100

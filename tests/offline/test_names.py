@@ -50,8 +50,7 @@ def test_subject_of_a_human_verb_is_a_person(said, name, _predicate, _object):
 
 @pytest.mark.parametrize("said", ORDINARY)
 def test_ordinary_word_at_start_of_sentence_is_no_name(said):
-    opening = said.split()[0]
-    assert opening not in {name for name, _ in entities(said, None)}
+    assert said.split()[0] not in {name for name, _ in entities(said, None)}
 
 
 @pytest.mark.parametrize("said", [said for said, *_ in PEOPLE + PEOPLE_OR_GROUPS] + ORDINARY)

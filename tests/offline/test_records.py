@@ -26,9 +26,7 @@ def record_facts(content):
 
 
 def test_a_crm_record_is_about_its_customer():
-    found = [(one.subject, one.predicate, one.objects[0]) for one in record_facts(CRM)]
-
-    assert found == [
+    assert [(one.subject, one.predicate, one.objects[0]) for one in record_facts(CRM)] == [
         ("Falken Optik GmbH", "CITY", "Jena"),
         ("Falken Optik GmbH", "CONTACT", "Eva Lind"),
         ("Eva Lind", "EMAIL", "eva@falken.example"),
@@ -88,9 +86,7 @@ def test_other_json_states_no_facts():
 
 
 def test_deep_nesting_gives_at_most_50_facts():
-    content = '{"a":' * 500 + '"x"' + "}" * 500
-
-    assert len(record_facts(content)) <= 50
+    assert len(record_facts('{"a":' * 500 + '"x"' + "}" * 500)) <= 50
 
 
 JSON = st.recursive(

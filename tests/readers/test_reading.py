@@ -32,8 +32,7 @@ def test_json_lines_set_speaker_time_thread_source_and_id(tmp_path: Path) -> Non
     }
     reading = read(write(tmp_path, jsonl(line, {"content": "Yo", "speaker": "Bo"})))
     assert reading.format == "jsonl"
-    first = next(iter(reading))
-    assert first == EpisodeInput(
+    assert next(iter(reading)) == EpisodeInput(
         content="Hi", speaker="Ann", at=datetime(2024, 5, 1, 8, tzinfo=UTC), thread="t1", source="slack", source_id="m1"
     )
 

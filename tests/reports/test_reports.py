@@ -127,8 +127,7 @@ def test_identity_returns_facts_at_any_time_of_both_clocks(memory, namespace):
     """
     verbs = Verbs(memory, namespace)
     verbs.facts.add("李雷", "LIVES_IN", "上海", valid_at="2020", at="2024-01-01", sentence="李雷住在上海")
-    clock = World(memory, namespace)
-    before = clock.now()
+    before = World(memory, namespace).now()
     verbs.facts.add("李雷", "LIVES_IN", "北京", valid_at="2024-03", at="2024-03-05", sentence="李雷住在北京")
     now = verbs.reports.identity("李雷")
     assert [fact.sentence for fact in now.states] == ["李雷住在北京"]
@@ -167,16 +166,14 @@ def test_handoff_has_decisions_and_last_messages(memory, namespace):
     assert "Ann decided on PostgreSQL" in [fact.sentence for fact in handoff.decisions]
     assert {fact.predicate for fact in handoff.decisions} == {"DECIDED", "LIVES_IN"}
     assert [one.content for one in handoff.episodes] == ["Ann lives in Oslo."], "an attack is left out"
-    scoped = verbs.reports.handoff("ops")
-    assert [fact.predicate for fact in scoped.decisions] == ["LIVES_IN"]
+    assert [fact.predicate for fact in verbs.reports.handoff("ops").decisions] == ["LIVES_IN"]
     assert verbs.reports.handoff("none").render() == "Handoff of none\n"
 
 
 def test_handoff_lists_a_plan_once_it_is_stored(server, embeddings, namespace):
     with GraphMemory.open(server.url, model="offline", embeddings=embeddings) as memory:
         memory.add("I plan to visit Kyoto.", speaker="Ann", namespace=namespace)
-        steps = memory.reports.handoff(namespace=namespace).plans
-        assert [fact.kind for fact in steps] == ["plan"]
+        assert [fact.kind for fact in memory.reports.handoff(namespace=namespace).plans] == ["plan"]
         assert "Kyoto" in memory.reports.handoff(namespace=namespace).render("markdown")
         assert memory.reports.handoff(namespace=namespace, believed_at="2000-01-01").plans == ()
 

@@ -104,8 +104,7 @@ def test_code_rates_facts_the_model_omits_and_trust_lowers_it(world):
 def test_forget_everything_deletes_waiting_facts(world, rows):
     world.add("Zinnober lives in Paris, as the Marker.", speaker="Zinnober", at="2024-06-01")
     assert world.reviews.list()
-    receipt = world.privacy.forget(everything=True)
-    assert not receipt.residue
+    assert not world.privacy.forget(everything=True).residue
     assert rows("MATCH (n) WHERE n:Verdict OR n:Fact OR n:Episode RETURN n.id AS id") == []
 
 

@@ -35,8 +35,7 @@ def test_retract_removes_fact_and_preserves_its_history(moved, verbs):
     assert moved.lived(believed_at=before) == AFTER
     assert moved.facts.changes(before)[0].kind == "corrected"
     assert [change.before.sentence for change in moved.facts.changes(before) if change.kind == "retracted"] == [PARIS]
-    why = moved.facts.explain(paris)
-    assert review in why.verdicts
+    assert review in moved.facts.explain(paris).verdicts
     assert [found.id for found in moved.reviews.list(decided=True)] == [review.id]
     assert verbs.facts.retract(paris, by="Bob") == review, "it is retracted already"
     assert (moved.stats().reviews, moved.reviews.list(), moved.reviews.conflicts()) == (0, [], [])

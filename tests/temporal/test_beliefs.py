@@ -185,8 +185,7 @@ def test_revise_beliefs_records_a_new_fact_with_its_cause():
 def test_revise_beliefs_is_empty_without_changes():
     history = past(statement("a", 5))
     hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
-    revision = revise_beliefs(history, ConflictPolicy(), "n", "two")
-    assert revision == Revision()
+    assert revise_beliefs(history, ConflictPolicy(), "n", "two") == Revision()
 
 
 def test_revise_beliefs_closes_and_reports_an_ended_fact():

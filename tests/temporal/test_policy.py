@@ -76,8 +76,7 @@ def test_preferred_fact_wins_only_with_strategy_model():
 @pytest.mark.parametrize("again", [(), (Statement("a", "e3", 30, trust=0.5),)])
 def test_incumbent_loses_only_to_a_better_trusted_fact(trust, winner, again):
     statements = [Statement("a", "e1", 10, trust=0.5), Statement("b", "e2", 20, trust=trust), *again]
-    conflict = [Verdict("b", "a", "conflicts")]
-    believed = truths(statements, conflict, ConflictPolicy("incumbent"))
+    believed = truths(statements, [Verdict("b", "a", "conflicts")], ConflictPolicy("incumbent"))
     assert [fact for fact, truth in believed.items() if truth.periods] == [winner]
 
 

@@ -101,8 +101,7 @@ def test_truths_is_independent_of_ids(statements, verdicts, policy, facts, ids):
     told = [replace(one, arrived_at=place) for place, one in enumerate(statements)]
     renamed = [replace(one, fact=named[one.fact], id=of.get(one.id, one.id)) for one in told]
     ruled = [Verdict(named[each.new], named[each.existing], each.ruling) for each in verdicts]
-    plain = [Verdict(each.new, each.existing, each.ruling) for each in verdicts]
-    found = truths(told, plain, policy)
+    found = truths(told, [Verdict(each.new, each.existing, each.ruling) for each in verdicts], policy)
     assert truths(renamed, ruled, policy) == {named[fact]: truth for fact, truth in found.items()}
 
 
@@ -184,8 +183,7 @@ def test_refused_or_waiting_fact_does_not_affect_others(statements, verdicts, po
 @given(random_statements(precisions=["instant"]), random_verdicts("supersedes"))
 def test_proposed_periods_hold_once_accepted(statements, verdicts):
     [asked] = [replace(each, kind="supersedes") for each in verdicts[:1]] or [Verdict("a", "b", "supersedes")]
-    found = truths(statements, [*verdicts[1:], replace(asked, ruling="waiting")])
-    for fact, truth in found.items():
+    for fact, truth in truths(statements, [*verdicts[1:], replace(asked, ruling="waiting")]).items():
         if truth.waits:
             assert truths(statements, [asked, *verdicts[1:]])[fact].periods == truth.periods
 

@@ -94,8 +94,7 @@ def test_entity_key_depends_on_the_type():
 
 @given(st.lists(st.text(max_size=4), min_size=1, max_size=4), st.lists(st.text(max_size=4), min_size=1, max_size=4))
 def test_episode_id_differs_for_distinct_parts(one, other):
-    same = identity.episode_id("n", one) == identity.episode_id("n", other)
-    assert same == (one == other)
+    assert (identity.episode_id("n", one) == identity.episode_id("n", other)) == (one == other)
 
 
 def test_ids_separate_their_parts():

@@ -114,8 +114,7 @@ def test_measure_support_distinguishes_subject_and_modality(true, false, words):
         names = [[name] for name in NAMES if name in sentence]
         names.sort(key=lambda each: sentence.index(each[0]))
         types = ["Person" if name[0] in PERSONS else "Organization" for name in names]
-        quote = re.split(", not|,没", words)[0]
-        claim = Claim(sentence, "RELATES_TO", names, quote, kind, types=types)
+        claim = Claim(sentence, "RELATES_TO", names, re.split(", not|,没", words)[0], kind, types=types)
         return measure_support(claim, Passage(words, AT, speaker, [("Bo: Hi!", AT), ("小李: 你好", AT)])).score
 
     assert measure(true) >= WEAK > measure(false)

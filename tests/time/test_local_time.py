@@ -109,8 +109,7 @@ def test_export_preserves_the_offset(offline: GraphMemory, namespace: str, tmp_p
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
 def test_mem0_timestamp_preserves_its_offset(offline: GraphMemory, at: str) -> None:
-    collection = f"c{at[-6:]}"
-    mem0 = Memory(graph=offline, collection=collection)
+    mem0 = Memory(graph=offline, collection=f"c{at[-6:]}")
     mem0.add([{"role": "user", "name": "Ramiro", "content": MOVED}], user_id="u", timestamp=at)
     _check(offline, mem0.namespace_of(user_id="u"), at)
 

@@ -60,7 +60,6 @@ def links() -> list[tuple[str, str, str, dict[str, Any]]]:
             "valid_at": told.get("valid_at"),
             "invalid_at": told.get("invalid_at"),
         }
-        expired = {"expired_at": _recorded(told["expired"])} if "expired" in told else {}
         properties = {
             **own,
             "uuid": uuid,
@@ -68,7 +67,7 @@ def links() -> list[tuple[str, str, str, dict[str, Any]]]:
             "fact": told["fact"],
             "episodes": told["episodes"],
             **times,
-            **expired,
+            **({"expired_at": _recorded(told["expired"])} if "expired" in told else {}),
         }
         facts.append(
             (

@@ -35,10 +35,9 @@ def bring(memory: GraphMemory, source: Any, namespace: str, **options: Any) -> I
 
 
 def facts_about_ann(memory: GraphMemory, namespace: str, **when: Any) -> list[tuple[str, Any, Any]]:
-    found = memory.facts.about("Ann", namespace=namespace, **when)
     return [
         (each.sentence, each.valid_at and each.valid_at.month, each.invalid_at and each.invalid_at.month)
-        for each in found
+        for each in memory.facts.about("Ann", namespace=namespace, **when)
     ]
 
 

@@ -80,8 +80,7 @@ def put(path: Path, document: Any, *, twice: bool = False) -> Path:
 @pytest.mark.parametrize("twice", [False, True])
 def test_import_stores_blocks_messages_and_archive_of_agent(memory: GraphMemory, namespace, tmp_path, twice):
     path = put(tmp_path / "sam.af", NEW, twice=twice)
-    done = memory.data.import_from("letta", path, namespace=namespace)
-    assert done.left_out == {
+    assert memory.data.import_from("letta", path, namespace=namespace).left_out == {
         "empty blocks": 1,
         "messages of the role system": 1,
         "messages of the role tool": 1,

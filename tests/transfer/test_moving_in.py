@@ -94,8 +94,7 @@ def test_zep_edges_become_facts_with_dates_and_source_times(
 
 
 def test_repeated_import_adds_only_what_zep_learned_since(declaring: GraphMemory, namespace: str, tmp_path: Path):
-    current = {**BERGEN, "invalid_at": None, "expired_at": None}
-    path = put(tmp_path / "zep.json", [*NODES, current])
+    path = put(tmp_path / "zep.json", [*NODES, {**BERGEN, "invalid_at": None, "expired_at": None}])
     assert declaring.data.import_from("zep", path, namespace=namespace).repeated == 0
     assert periods(declaring.facts.about("Ann", namespace=namespace)) == [(ANN[0][0], ANN[0][1], None)]
     put(path, [*NODES, BERGEN, OSLO, BERGEN])  # with a record twice
@@ -234,8 +233,7 @@ def test_a_large_document_is_read_record_by_record(tmp_path: Path):
     assert path.stat().st_size > 20_000_000
     tracemalloc.start()
     try:
-        reading = load_plugin("importers", "mem0")(path, None)
-        count = sum(1 for _ in reading(Counter()))
+        count = sum(1 for _ in load_plugin("importers", "mem0")(path, None)(Counter()))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
