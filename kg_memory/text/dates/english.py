@@ -8,16 +8,6 @@ from functools import partial
 
 from kg_memory.temporal.interval import SEASONS, Interval, instant_of, midnight
 from kg_memory.text.dates import periods
-from kg_memory.text.dates.periods import (
-    AHEAD,
-    BACK,
-    PERFECT,
-    Rule,
-    add_rule,
-    sentence_around,
-    tense_of,
-    yearly_by_words,
-)
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -85,9 +75,9 @@ _LEAD = (
 )
 _IT_WAS = rf"(?:it{_}was(?:{_}actually|{_}really)?|I{_}meant)"
 
-RULES: list[Rule] = []
+RULES: list[periods.Rule] = []
 """The expressions and the functions that resolve them; of equally long matches, the earlier rule wins."""
-_rule = partial(add_rule, RULES)
+_rule = partial(periods.add_rule, RULES)
 
 
 def number(text: str) -> tuple[float, bool]:
@@ -179,7 +169,7 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
     month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
     if match["year"]:
         return periods.calendar_day(int(match["year"]), month_, day_, now)
-    return yearly_by_words(match, now, lambda year_: periods.calendar_day(year_, month_, day_, now))
+    return periods.yearly_by_words(match, now, lambda year_: periods.calendar_day(year_, month_, day_, now))
 
 
 @_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)")
@@ -189,7 +179,7 @@ def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
     It is the next such day in a sentence about the future, otherwise the last one.
     """
     day_ = int(match["day"])
-    offsets = (0, 1, 2) if tense_of(match) > 0 else (0, -1, -2)
+    offsets = (0, 1, 2) if periods.tense_of(match) > 0 else (0, -1, -2)
     for offset in offsets:
         first = periods.month(now.year, now.month + offset, now).start
         try:
@@ -212,7 +202,7 @@ def _holiday(match: re.Match[str], now: datetime) -> Interval:
     def of(year_: int) -> Interval:
         return periods.calendar_day(year_, *(_HOLIDAYS.get(name) or periods.easter(year_)), now)
 
-    return of(int(match["year"])) if match["year"] else yearly_by_words(match, now, of)
+    return of(int(match["year"])) if match["year"] else periods.yearly_by_words(match, now, of)
 
 
 @_rule(rf"(?<!\d )\b(?P<month>{ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{YEAR})\b")
@@ -227,7 +217,7 @@ def _season_year(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?:in|during|over){_}(?:the{_})?(?P<season>{SEASON})\b(?!{_}(?:of{_})?\d{{4}})")
 def _bare_season(match: re.Match[str], now: datetime) -> Interval:
-    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if tense_of(match) > 0 else -1)
+    return periods.season_near(now, SEASONS[match["season"].casefold()], 0 if periods.tense_of(match) > 0 else -1)
 
 
 @_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)")
@@ -243,7 +233,7 @@ def _which_month(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"\b(?:{_LEAD}|{_IT_WAS})[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)")
 def _bare_month(match: re.Match[str], now: datetime) -> Interval:
     month_ = _month(match["month"])
-    return yearly_by_words(match, now, lambda year_: periods.month(year_, month_, now))
+    return periods.yearly_by_words(match, now, lambda year_: periods.month(year_, month_, now))
 
 
 @_rule(
@@ -270,14 +260,14 @@ def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"(?<!\bevery )(?<!\beach )\b(?P<weekday>{WEEKDAY})\b(?!s|{_}(?:mornings|afternoons|evenings|nights)\b)")
 def _bare_weekday(match: re.Match[str], now: datetime) -> Interval:
     day_ = weekday_number(match["weekday"])
-    if tense_of(match) > 0:
+    if periods.tense_of(match) > 0:
         return periods.next_weekday(now, day_)
     return periods.last_weekday(now, day_, today_counts=True)
 
 
 @_rule(r"\b(?:over|on|at|during) the weekend\b")
 def _weekend(match: re.Match[str], now: datetime) -> Interval:
-    return periods.weekend(now, 0 if tense_of(match) > 0 or now.weekday() >= 5 else -1)
+    return periods.weekend(now, 0 if periods.tense_of(match) > 0 or now.weekday() >= 5 else -1)
 
 
 @_rule(rf"\bin{_}(?:about{_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!{_}of\b)")
@@ -286,7 +276,7 @@ def _weekend(match: re.Match[str], now: datetime) -> Interval:
 def _steps(match: re.Match[str], now: datetime) -> Interval | None:
     count, name, vague = _amount(match)
     back = match.groupdict().get("back")
-    if back is None and tense_of(match) < 0:
+    if back is None and periods.tense_of(match) < 0:
         return None  # "I read it in two days" is a duration
     return periods.steps_away(now, -count if back else count, name, vague=vague)
 
@@ -314,9 +304,9 @@ def _since(match: re.Match[str], now: datetime) -> Interval | None:
     None if the sentence is about the past or the future, such as "I lived there for 4 years".
     """
     count, name, vague = _amount(match)
-    sentence = sentence_around(match).replace("’", "'")
-    over = BACK.search(sentence) or AHEAD.search(sentence)
-    if over and not PERFECT.search(sentence) and not match["past"]:
+    sentence = periods.sentence_around(match).replace("’", "'")
+    over = periods.BACK.search(sentence) or periods.AHEAD.search(sentence)
+    if over and not periods.PERFECT.search(sentence) and not match["past"]:
         return None
     # Durations are rounded: somebody who has lived in a town for three years moved there about three years ago.
     began = periods.steps_away(now, -count, name, vague=vague or name in ("week", "month", "year"))
