@@ -12,18 +12,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
+from kg_memory.llm import retry
 from kg_memory.llm.embeddings import model_name_of, prepare_text
-from kg_memory.llm.retry import (
-    RateLimiter,
-    RequestFailure,
-    RetryPolicy,
-    Sleeper,
-    diagnose,
-    make_error,
-    shared_limiter,
-    with_retries,
-    within,
-)
 from kg_memory.runtime.driver import to_number
 from kg_memory.runtime.effects import Call, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
@@ -80,9 +70,9 @@ class LangChainCrossEncoder:
         try:
             scores = (yield in_thread(partial(self._model.score, pairs))) if pairs else []
         except Exception as error:  # noqa: BLE001 - raised below
-            failure = diagnose(error)
+            failure = retry.diagnose(error)
             remedies = [(True, ModelError, "check its set-up")]
-            raise make_error(f"the cross-encoder {self.name}", failure, remedies) from failure.cause
+            raise retry.make_error(f"the cross-encoder {self.name}", failure, remedies) from failure.cause
         return self._scale([to_number(score) for score in scores])
 
     scores, ascores = both(_score)
@@ -103,9 +93,9 @@ class RerankServer:
         api_key: str | None = None,
         *,
         timeout: float = 60.0,
-        retry_policy: RetryPolicy | None = None,
-        sleeper: Sleeper | None = None,
-        limiter: RateLimiter | None = None,
+        retry_policy: retry.RetryPolicy | None = None,
+        sleeper: retry.Sleeper | None = None,
+        limiter: retry.RateLimiter | None = None,
     ) -> None:
         """Prepare the HTTP clients, without a request.
 
@@ -116,9 +106,9 @@ class RerankServer:
         self._url = url
         self._model = model
         self._keys = [api_key] if api_key else []
-        self._retry_policy = retry_policy or RetryPolicy()
-        self._sleeper = sleeper or Sleeper()
-        self._limiter = limiter or shared_limiter(url, api_key, model)
+        self._retry_policy = retry_policy or retry.RetryPolicy()
+        self._sleeper = sleeper or retry.Sleeper()
+        self._limiter = limiter or retry.shared_limiter(url, api_key, model)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # Created here because it reads files, which must not happen on an event loop.
         verify = httpx.create_ssl_context() if url.startswith("https") else False
@@ -160,17 +150,17 @@ class RerankServer:
         errors = []
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
             post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
-            request = within(self._timeout, Call(post, post, _read_json))
+            request = retry.within(self._timeout, Call(post, post, _read_json))
             try:
-                answer = yield from with_retries(request, self._retry_policy, self._limiter, self._sleeper)
+                answer = yield from retry.with_retries(request, self._retry_policy, self._limiter, self._sleeper)
             except Exception as error:  # noqa: BLE001 - the first is raised below
                 errors.append(error)
-                if diagnose(error).status not in WRONG_WIRE:
+                if retry.diagnose(error).status not in WRONG_WIRE:
                     break
             else:
                 self._is_tei = is_tei
                 return _read_scores(answer, len(texts), self.name)
-        failure = diagnose(errors[0], self._keys)
+        failure = retry.diagnose(errors[0], self._keys)
         raise self._to_error(failure) from failure.cause
 
     def _body(self, question: str, texts: list[str], *, is_tei: bool) -> Mapping[str, object]:
@@ -178,7 +168,7 @@ class RerankServer:
             return {"query": question, "texts": texts, "truncate": True}
         return {**({"model": self._model} if self._model else {}), "query": question, "documents": texts}
 
-    def _to_error(self, failure: RequestFailure) -> Exception:
+    def _to_error(self, failure: retry.RequestFailure) -> Exception:
         """Return the exception to raise for *failure*, with advice on what to check or set."""
         remedies = (
             (failure.transient, ModelUnavailable, "try again later, or check its URL"),
@@ -187,7 +177,7 @@ class RerankServer:
             (failure.status == 404, SettingsError, "check its URL, which ends in /rerank, and the model's name"),
             (True, ModelError, "check the server's log, its URL and the model's name"),
         )
-        return make_error(self.name, failure, remedies)
+        return retry.make_error(self.name, failure, remedies)
 
 
 class _HTTPError(Exception):
