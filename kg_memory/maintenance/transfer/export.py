@@ -18,20 +18,8 @@ from kg_memory.falkor.graph_swap import read_snapshot
 from kg_memory.falkor.rows import list_pages
 from kg_memory.falkor.schema import ITEMS
 from kg_memory.falkor.wire import Row
-from kg_memory.maintenance.transfer import cypher
+from kg_memory.maintenance.transfer import cypher, records
 from kg_memory.maintenance.transfer.file import LineWriter, Target, compress, rewritable
-from kg_memory.maintenance.transfer.records import (
-    FORMAT,
-    INDEXED,
-    INSIDE,
-    INSIDE_RELATIONS,
-    RECORDS,
-    RELATIONS,
-    Header,
-    NodeLine,
-    Record,
-    RelationLine,
-)
 from kg_memory.models.operations import ExportResult
 
 PAGE = 2_000
@@ -101,13 +89,18 @@ def _write_graph(
     )
 
 
-def _make_header(meta: Row, options: ExportOptions) -> Header:
+def _make_header(meta: Row, options: ExportOptions) -> records.Header:
     counters = {name: meta[name] for name in sorted(meta) if name not in META_FIELDS and isinstance(meta[name], int)}
-    fields = {"record": "kg-memory", "format": FORMAT, "schema": meta["version"], "namespace": options.namespace}
+    fields = {
+        "record": "kg-memory",
+        "format": records.FORMAT,
+        "schema": meta["version"],
+        "namespace": options.namespace,
+    }
     if options.holds != "memory":
         fields["holds"] = options.holds
     fields |= {name: meta[name] for name in ("model", "dimension", "words") if name in meta}
-    return Header.model_validate({**fields, "embeddings": options.embeddings, "meta": counters})
+    return records.Header.model_validate({**fields, "embeddings": options.embeddings, "meta": counters})
 
 
 def _count_records(database: Database, key: str, holds: str) -> int:
@@ -118,23 +111,23 @@ def _count_records(database: Database, key: str, holds: str) -> int:
     """
     total = 0
     for names, count, inside in (
-        (cypher.LABELS, cypher.count_nodes, INSIDE),
-        (cypher.TYPES, cypher.count_relations, INSIDE_RELATIONS),
+        (cypher.LABELS, cypher.count_nodes, records.INSIDE),
+        (cypher.TYPES, cypher.count_relations, records.INSIDE_RELATIONS),
     ):
         for row in database.query(key, names, {}, write=False):
             name = row["name"]
             number = database.query(key, count(name), {}, write=False)[0]["count"]
-            if name in RECORDS[holds]:
+            if name in records.RECORDS[holds]:
                 total += number
             elif number and name not in inside:
                 raise SchemaError(f"the graph has {name!r}, which this package does not support; upgrade kg-memory")
     return total
 
 
-def _read_records(database: Database, key: str, options: ExportOptions) -> Iterator[Record]:
+def _read_records(database: Database, key: str, options: ExportOptions) -> Iterator[records.Record]:
     """Yield all nodes, then all relations, of the graph *key* as records for an export file."""
     last = database.query(key, cypher.LAST, {}, write=False)[0]["last"]
-    for name in RECORDS[options.holds]:
+    for name in records.RECORDS[options.holds]:
         has_vectors = "$embeddings" in cypher.READ[name]
         size = PAGE_WITH_VECTORS if has_vectors and options.embeddings else PAGE
         params = {"embeddings": options.embeddings} if has_vectors else {}
@@ -143,20 +136,20 @@ def _read_records(database: Database, key: str, options: ExportOptions) -> Itera
                 yield _to_record(name, row)
 
 
-def _to_record(name: str, row: Row) -> Record:
+def _to_record(name: str, row: Row) -> records.Record:
     """Convert a row of the database to a line of an export file; *name* is its node label or relation type."""
     properties = {name: value for name, value in sorted(row["properties"].items()) if value is not None}
-    if name in RELATIONS:
+    if name in records.RELATIONS:
         fields = {"type": name, "source": row["source"], "target": row["target"], "properties": properties}
-        return RelationLine.model_construct(**{field: value for field, value in fields.items() if value})
+        return records.RelationLine.model_construct(**{field: value for field, value in fields.items() if value})
     more: Row = {"ends": row["ends"]} if "ends" in row else {}
-    if name in INDEXED:
+    if name in records.INDEXED:
         more["words"] = dict(sorted(zip(row["terms"], row["counts"], strict=True)))
         if row["embedded"]:
             more["embedding"] = pack_vector(row["embedding"]) if row["embedding"] else True
     if row.get("embeddings"):
         more["embeddings"] = sorted(map(pack_vector, row["embeddings"]))
-    return NodeLine.model_construct(label=name, properties=properties, **more)
+    return records.NodeLine.model_construct(label=name, properties=properties, **more)
 
 
 def pack_vector(vector: Sequence[float]) -> str:
