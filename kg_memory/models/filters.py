@@ -202,9 +202,7 @@ class _Parser:
         if not isinstance(value, list | tuple):
             raise InputError(f"{name} must be a list of filters, got {type(value).__name__}")
         parts = tuple(self.filter(part, depth) for part in value)
-        if len(parts) == 1:
-            return parts[0]
-        return AllOf(parts) if name == "$and" else AnyOf(parts)
+        return parts[0] if len(parts) == 1 else AllOf(parts) if name == "$and" else AnyOf(parts)
 
     def _tests(self, name: str, condition: Any) -> Iterator[FieldComparison]:
         """Yield a comparison for each operator in ``{name: condition}``: ``{"trust": {"$gte": 0.5}}`` has one."""

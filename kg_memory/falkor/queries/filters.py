@@ -79,9 +79,7 @@ def read_names(where: Filter) -> Flow[Names]:
     """Read from the graph which entities have the names in the filter *where*: ``{"ann": ["e1", "e7"]}``, by name."""
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
-    if not keys:
-        return {}
-    return {row["key"]: row["ids"] for row in (yield from fetch(ENTITIES_BY_NAME, keys=keys))}
+    return {row["key"]: row["ids"] for row in (yield from fetch(ENTITIES_BY_NAME, keys=keys))} if keys else {}
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
@@ -394,6 +392,4 @@ def _to_stored(comparison: FieldComparison, value: Plain) -> Any:
         return predicate_name(text)
     if name == "speaker":
         text = " ".join(text.split())
-    if owned is LABEL:
-        return text
-    return text or None if owned.optional else text
+    return text or None if owned.optional and owned is not LABEL else text
