@@ -43,9 +43,7 @@ def date(draft: Draft, settings: Settings) -> Flow[Update]:
     The dates come from the model or else from the text. The result is empty for facts that an application declared.
     """
     yield from ()  # steps are generators, also this one, which has no I/O
-    if draft.episode.is_declared:
-        return {}
-    return {"facts": date_facts(draft.facts, draft.episode, settings)}
+    return {} if draft.episode.is_declared else {"facts": date_facts(draft.facts, draft.episode, settings)}
 
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:

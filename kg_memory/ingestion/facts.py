@@ -87,10 +87,8 @@ def facts(draft: Draft, settings: Settings) -> Flow[Update]:
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
         return {"facts": declared, "predicates": learned}
-    if draft.stated is None:
-        readings, left_out = yield from ask_readings(draft, settings)
-    else:
-        readings, left_out = convert_named_facts(draft)
+    asked = draft.stated is None
+    readings, left_out = (yield from ask_readings(draft, settings)) if asked else convert_named_facts(draft)
     sentences = {predicate_name(reading.fact.predicate): reading.fact.sentence for reading in reversed(readings)}
     meanings, learned = yield from find_meanings(sentences, settings, draft.predicates_at)
     stated, refused = state_facts(draft, readings, meanings, settings)
