@@ -307,6 +307,4 @@ def find_question(content: str) -> str:
     The result is "" without a question, or if the question is too long or has only stop words.
     """
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
-    if not asking or not content_stems(asking[-1]) or len(asking[-1]) > LONGEST_QUESTION:
-        return ""
-    return asking[-1]
+    return asking[-1] if asking and content_stems(asking[-1]) and len(asking[-1]) <= LONGEST_QUESTION else ""
