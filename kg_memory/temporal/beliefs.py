@@ -113,9 +113,7 @@ def enters_review(truth: Truth, stored: Iterable[Belief], added: Iterable[Period
     *truth*: the new periods of the fact, and whether it needs a review. *stored*: its periods in the database.
     *added*: the periods in *truth* that are not in the database yet.
     """
-    if truth.waits:
-        return not any(belief.proposed for belief in stored)
-    return truth.disputed and bool(added)
+    return not any(belief.proposed for belief in stored) if truth.waits else truth.disputed and bool(added)
 
 
 def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Period]]:

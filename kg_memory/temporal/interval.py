@@ -86,9 +86,7 @@ _LAST = micros(datetime.max.replace(tzinfo=UTC), default=0)
 
 def instant(micros: int | None) -> datetime | None:
     """Convert microseconds since the epoch to a datetime in UTC; None, `OPEN_START` and `OPEN_END` give None."""
-    if micros is None or micros in (OPEN_START, OPEN_END):
-        return None
-    return EPOCH + timedelta(microseconds=micros)
+    return None if micros is None or micros in (OPEN_START, OPEN_END) else EPOCH + timedelta(microseconds=micros)
 
 
 def split_local(moment: datetime) -> tuple[int, int]:

@@ -184,9 +184,7 @@ def _question_part(question: str) -> tuple[int, str] | None:
     polite = _POLITE.match(text, start, end)
     part = text[start:end]
     asks = " " * (polite.end() - start) + text[polite.end() : end] if polite else part
-    if _TIME_ASKED.search(part) or _SAID.search(asks) or _ABOUT_NOW.search(asks):
-        return None
-    return start, asks
+    return None if _TIME_ASKED.search(part) or _SAID.search(asks) or _ABOUT_NOW.search(asks) else (start, asks)
 
 
 def _question_sentence(text: str) -> tuple[int, int] | None:
