@@ -338,9 +338,7 @@ def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
     if two_events or _differs(new.words, existing.words):
         return False
     ours, theirs = words_without_speaker(new.sentence), words_without_speaker(existing.sentence)
-    if not ours or not theirs:
-        return alike
-    return len(ours & theirs) / len(ours | theirs) >= _SAME_WORDS
+    return len(ours & theirs) / len(ours | theirs) >= _SAME_WORDS if ours and theirs else alike
 
 
 def _differs(ours: str, theirs: str) -> bool:

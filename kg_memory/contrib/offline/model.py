@@ -214,10 +214,8 @@ def _to_user_type(type_: str, types: Sequence[str]) -> str:
     It is the same name or a synonym ("Location"), or else the first of *types*; "Entity" if *types* is empty.
     """
     names = {name.casefold(): name for name in types}
-    for synonym in (type_.casefold(), *_SYNONYMS.get(type_, ())):
-        if synonym in names:
-            return names[synonym]
-    return types[0] if types else "Entity"
+    synonyms = (type_.casefold(), *_SYNONYMS.get(type_, ()))
+    return next((names[synonym] for synonym in synonyms if synonym in names), types[0] if types else "Entity")
 
 
 def _reflect(_fields: Fields) -> Answer:
