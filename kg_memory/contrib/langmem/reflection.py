@@ -205,9 +205,7 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 def _join(former: Any, payload: Any) -> Any:
     """Return *payload* with the messages of *former* before its own; both are such as ``{"messages": [...]}``."""
     old, new = _messages(former), _messages(payload)
-    if not old or new is None or new[: len(old)] == old:
-        return payload
-    return {**payload, "messages": [*old, *new]}
+    return payload if not old or new is None or new[: len(old)] == old else {**payload, "messages": [*old, *new]}
 
 
 def _messages(payload: Any) -> list[Any] | None:

@@ -69,9 +69,7 @@ def _link(ids: list[str], settings: Settings) -> Flow[int]:
     """Store a relation from each entity in *ids* to each entity with a similar name; return the number of relations."""
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
     near = yield from fetch(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
-    if not near:
-        return 0
-    return int((yield from write(LINK_ENTITIES, links=_pairs(near)))[0]["n"])
+    return int((yield from write(LINK_ENTITIES, links=_pairs(near)))[0]["n"]) if near else 0
 
 
 def _pairs(near: Iterable[Row]) -> list[JSON]:
