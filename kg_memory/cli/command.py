@@ -15,18 +15,10 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from kg_memory import errors
 from kg_memory.cli import env_file
 from kg_memory.cli.commands import make_parser
 from kg_memory.cli.output import SHORT, Screen, login
-from kg_memory.errors import (
-    DatabaseUnavailable,
-    InputError,
-    KGMemoryError,
-    MissingExtra,
-    NotFound,
-    SettingsError,
-    name_calls,
-)
 from kg_memory.settings import OFFLINE, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -94,15 +86,15 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
 
     ``memory.facts.list()`` becomes ``kg-memory facts --ids``, and ``as_of must ...`` becomes ``--on must ...``.
     """
-    if not isinstance(error, KGMemoryError | OSError):
+    if not isinstance(error, errors.KGMemoryError | OSError):
         return f"{type(error).__name__}: {error}\nThis is a fault of kg-memory: report what --debug shows"
 
     def option(found: re.Match[str]) -> str:
         name = found[0]
         return f"--{name.replace('_', '-') if name != 'as_of' else 'on'}" if name in arguments else name
 
-    text = _ARGUMENT.sub(option, name_calls(str(error), _COMMANDS))
-    if not isinstance(error, NotFound):
+    text = _ARGUMENT.sub(option, errors.name_calls(str(error), _COMMANDS))
+    if not isinstance(error, errors.NotFound):
         return text
     return f"{text}\nSearched in the namespace {namespace_of(arguments)!r}; -n names another, and {LIST_NAMESPACES}."
 
@@ -200,7 +192,7 @@ def open_to_change(arguments: Namespace, screen: Screen) -> GraphMemory:
     """
     try:
         return open_memory(arguments, screen)
-    except (SettingsError, MissingExtra) as error:
+    except (errors.SettingsError, errors.MissingExtra) as error:
         return open_without_models(settings_of(arguments), screen, str(error), embeddings=None)
 
 
@@ -260,7 +252,7 @@ def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) 
     key = graph_key(namespace_of(arguments))
     rows = memory.driver.store.database.query(key, IDS_BEGINNING[label], {"begin": begin}, write=False)
     if len(rows) > 1 and {"id": begin} not in rows:
-        raise InputError(f"the ids of several {label.lower()}s begin with {begin!r}: give more of the id")
+        raise errors.InputError(f"the ids of several {label.lower()}s begin with {begin!r}: give more of the id")
     return str(rows[0]["id"]) if len(rows) == 1 else begin
 
 
@@ -269,7 +261,7 @@ def explain_no_namespace(memory: GraphMemory, arguments: Namespace) -> str:
     namespace = namespace_of(arguments)
     try:
         names = memory.data.namespaces()
-    except DatabaseUnavailable:  # a part of a cluster cannot be reached
+    except errors.DatabaseUnavailable:  # a part of a cluster cannot be reached
         return ""
     if not names:
         return NOTHING_YET
