@@ -13,17 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.chats import read
-from kg_memory.contrib.evaluation.datasets.reading import (
-    JsonRecords,
-    Names,
-    find_file,
-    following,
-    malformed,
-    messages,
-    moment,
-    read_json,
-    require_data,
-)
+from kg_memory.contrib.evaluation.datasets import reading
 from kg_memory.contrib.evaluation.records import ABSTAIN, LENIENT, STRICT, Conversation, Criterion, Dataset, Question
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
@@ -47,8 +37,8 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[
     *path*: the file, or a folder with the file of *variant* ("s", "m" or "oracle"; None means "s"). Errors:
     `InputError` for another kind of file.
     """
-    path = find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
-    return JsonRecords(path, _LONGMEMEVAL, _history)
+    path = reading.find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
+    return reading.JsonRecords(path, _LONGMEMEVAL, _history)
 
 
 def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
@@ -56,13 +46,15 @@ def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
     name = str(raw["question_id"])
     sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
     answers = set(raw["answer_session_ids"])
-    names = Names()
+    names = reading.Names()
     episodes: list[EpisodeInput] = []
     marked: set[str] = set()
     told: set[str] = set()
     # In the variant `oracle`, sessions are not sorted.
-    for session, day, turns in sorted(sessions, key=lambda entry: moment(entry[1])):
-        for place, message in messages(turns, names.unique(session), following(moment(day), episodes)):
+    for session, day, turns in sorted(sessions, key=lambda entry: reading.moment(entry[1])):
+        for place, message in reading.messages(
+            turns, names.unique(session), reading.following(reading.moment(day), episodes)
+        ):
             episodes.append(message)
             source = str(message.source_id)
             if turns[place].get("has_answer"):
@@ -76,7 +68,7 @@ def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
         category=raw["question_type"] if answerable else "abstention",
         answer=str(raw["answer"]),
         evidence=frozenset(marked or told) if answerable else frozenset(),
-        asked_at=moment(raw["question_date"]),
+        asked_at=reading.moment(raw["question_date"]),
         asker="user",
         answerable=answerable,
     )
@@ -110,7 +102,7 @@ def load_beam(path: Path | None, variant: str | None = None) -> list[Conversatio
     The folder has a subfolder with a ``chat.json`` for each chat, directly or in a folder for each *variant* ("100K",
     "500K" or "1M"). Errors: `InputError` if there are no chats.
     """
-    path = require_data(path, "beam", "the folder `chats`")
+    path = reading.require_data(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
     if not found:
         raise InputError(f"no BEAM chat in {path}: give a folder that has a folder with a chat.json for each chat")
@@ -128,7 +120,9 @@ def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:
     *chat* is the folder of the chat.
     """
     path = chat / "probing_questions" / "probing_questions.json"
-    found: dict[str, list[dict[str, Any]]] = read_json(require_data(path, "beam", "a folder with questions"))
+    found: dict[str, list[dict[str, Any]]] = reading.read_json(
+        reading.require_data(path, "beam", "a folder with questions")
+    )
     return found
 
 
@@ -144,7 +138,7 @@ def _chat(chat: Path) -> Conversation:
     questions = []
     for kind, entries in beam_questions(chat).items():
         for place, entry in enumerate(entries, start=1):
-            with malformed(chat, f"question {place} of {kind}", "a question of BEAM"):
+            with reading.malformed(chat, f"question {place} of {kind}", "a question of BEAM"):
                 questions.append(_rubric_question(entry, kind, place, known))
     return Conversation(beam_name(chat), episodes, questions)
 

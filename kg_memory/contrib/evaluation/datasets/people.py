@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.chats import formats
-from kg_memory.contrib.evaluation.datasets.reading import (
-    JsonRecords,
-    Names,
-    find_file,
-    malformed,
-    messages,
-    read_json,
-    require_data,
-)
+from kg_memory.contrib.evaluation.datasets import reading
 from kg_memory.contrib.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
@@ -46,8 +38,8 @@ def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversat
     Raises `InputError` if *path* is None or not a LoCoMo file.
     """
     del variant
-    path = require_data(path, "locomo", "locomo10.json")
-    samples = formats.samples(read_json(path))
+    path = reading.require_data(path, "locomo", "locomo10.json")
+    samples = formats.samples(reading.read_json(path))
     if not samples or not all(isinstance(sample.get("qa"), list) for sample in samples):
         raise InputError(f"{path} is not a LoCoMo file: give {_LOCOMO}")
     return [_sample(sample, number, path) for number, sample in enumerate(samples, start=1)]
@@ -61,9 +53,9 @@ def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
     known = {episode.source_id for episode in episodes if episode.source_id}
     questions = []
     for place, entry in enumerate(sample["qa"], start=1):
-        with malformed(path, f"question {place} of {name}", _LOCOMO):
+        with reading.malformed(path, f"question {place} of {name}", _LOCOMO):
             questions.append(_locomo_question(entry, f"{place}", name, known))
-    with malformed(path, f"the event_summary of {name}", _LOCOMO):
+    with reading.malformed(path, f"the event_summary of {name}", _LOCOMO):
         questions += _event_questions(sample.get("event_summary") or {})
     return Conversation(name, episodes, questions)
 
@@ -110,13 +102,13 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
     `InputError` if *path* is ``None`` or another kind of file.
     """
     del variant
-    path = find_file(path, "dmr", _DMR_FILE)
-    names = Names()
+    path = reading.find_file(path, "dmr", _DMR_FILE)
+    names = reading.Names()
 
     def chat(number: int, raw: Mapping[str, Any]) -> Conversation:
         return _chat(raw, names.unique(str((raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}")))
 
-    return [*JsonRecords(path, _DMR, chat)]
+    return [*reading.JsonRecords(path, _DMR, chat)]
 
 
 def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
@@ -131,7 +123,7 @@ def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
     episodes = [
         message
         for place, (session, at) in enumerate(sessions, start=1)
-        for _, message in messages(_turns(session), f"{name}/{place}", at)
+        for _, message in reading.messages(_turns(session), f"{name}/{place}", at)
     ]
     asked = raw["self_instruct"]
     asked_at = LAST_SESSION + timedelta(days=1)
