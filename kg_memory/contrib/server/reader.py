@@ -5,14 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from kg_memory import errors
 from kg_memory.contrib.leases import Lease, Leases
-from kg_memory.errors import (
-    DatabaseStartError,
-    DatabaseUnavailable,
-    EmbeddingUnavailable,
-    KGMemoryError,
-    ModelUnavailable,
-)
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeStatus
@@ -20,8 +14,8 @@ from kg_memory.runtime.telemetry import describe_error
 
 logger = logging.getLogger("kg_memory.contrib.server")
 
-DATABASE_AWAY = (DatabaseUnavailable, DatabaseStartError)
-OUTAGES = (*DATABASE_AWAY, ModelUnavailable, EmbeddingUnavailable)
+DATABASE_AWAY = (errors.DatabaseUnavailable, errors.DatabaseStartError)
+OUTAGES = (*DATABASE_AWAY, errors.ModelUnavailable, errors.EmbeddingUnavailable)
 """Errors after which reading is retried, because a service is away."""
 LONGEST_PAUSE = 60.0
 GATHERING = 0.05
@@ -100,7 +94,7 @@ class BackgroundReader:
         database = self._memory.driver.store.database
         try:
             names = [only] if only else await asyncio.to_thread(database.namespaces, reachable=True)
-        except KGMemoryError as error:
+        except errors.KGMemoryError as error:
             logger.warning("could not search for unread episodes: %s", describe_error(error))
             return
         for namespace in names:
@@ -109,7 +103,7 @@ class BackgroundReader:
             try:
                 if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):
                     self.wake(namespace)
-            except KGMemoryError as error:
+            except errors.KGMemoryError as error:
                 logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
