@@ -36,9 +36,7 @@ UNSAID = frozenset({"system", "developer", "tool", "function"})
 
 def is_message(record: Mapping[str, Any]) -> bool:
     """Return whether a JSON object is a chat message; False for a business record that also has a text field."""
-    if not any(key in record for key in _CONTENT):
-        return False
-    return bool(_TELLS_MESSAGE & record.keys()) or record.keys() <= _KNOWN
+    return any(key in record for key in _CONTENT) and (bool(_TELLS_MESSAGE & record.keys()) or record.keys() <= _KNOWN)
 
 
 def from_record(record: Any) -> EpisodeInput | None:
