@@ -212,6 +212,5 @@ def _is_vaguely(time: Interval, named: Interval) -> bool:
 
     An exact time of day never counts.
     """
-    if time.precision == "instant":
-        return False
-    return _starts_within(time, named) if named.end is not None else _starts_within(named, time)
+    first, second = (time, named) if named.end is not None else (named, time)
+    return time.precision != "instant" and _starts_within(first, second)

@@ -60,9 +60,8 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
     An episode with flags does, unless `settings.trusted_sources` has its source or "*", or `settings.read_all` is set.
     """
-    if settings.read_all or not episode.flags:
-        return False
-    return {"*", episode.source}.isdisjoint(settings.trusted_sources)
+    is_trusted = not {"*", episode.source}.isdisjoint(settings.trusted_sources)
+    return bool(episode.flags) and not settings.read_all and not is_trusted
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
