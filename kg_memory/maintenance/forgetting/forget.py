@@ -20,13 +20,7 @@ from kg_memory.falkor.rows import Row, to_datetime
 from kg_memory.ingestion.postings import is_block, line
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
-from kg_memory.maintenance.forgetting import audit, cypher
-from kg_memory.maintenance.forgetting.erase import (
-    ADVICE_FOR_STALE_REPLICAS,
-    clear_process_caches,
-    erase_leftovers,
-    find_stale_replicas,
-)
+from kg_memory.maintenance.forgetting import audit, cypher, erase
 from kg_memory.maintenance.forgetting.look import Impact, read_impact
 from kg_memory.maintenance.forgetting.plan import Plan, plan_removal
 from kg_memory.maintenance.forgetting.selection import ForgetRequest, add_summaries, not_found, redact, select_episodes
@@ -187,7 +181,7 @@ def forget(
             run.residue += yield from _find_left(gone, run.times[-1])
         on_progress(min(start + AT_ONCE, len(ids)), len(ids))
     if searcher:
-        yield from clear_process_caches()
+        yield from erase.clear_process_caches()
         with suppress(EmbeddingMismatch):  # not while the graph is being re-embedded
             run.residue, run.searched = yield from searcher.search()
     receipt = yield from _finish(run)
@@ -321,15 +315,15 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
     """Finish a call to forget: clear caches and server files, write the last audit log entry, return the receipt."""
-    cleared = yield from clear_process_caches()
+    cleared = yield from erase.clear_process_caches()
     if not run.times:
         run.times.append((yield from now()))
     erases = run.settings.url is None if run.request.erase is None else run.request.erase
-    erasure = yield from erase_leftovers(run.key, run.receipt, rewrite=erases)
+    erasure = yield from erase.erase_leftovers(run.key, run.receipt, rewrite=erases)
     receipt = _build_receipt(run).model_copy(
         update={"erased": erasure.done, "advice": erasure.advice, "cleared": cleared}
     )
-    if stale := (yield from find_stale_replicas(run.key)):
+    if stale := (yield from erase.find_stale_replicas(run.key)):
         receipt = _tell_of_replicas(receipt, stale)
     entry = yield from audit.append((yield from _to_entry(run, receipt)))
     return receipt.model_copy(update={"head": entry.hash})
@@ -341,7 +335,7 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
     *stale*: the addresses of these replicas.
     """
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
-    advice = "; ".join(filter(None, (receipt.advice, f"{ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}")))
+    advice = "; ".join(filter(None, (receipt.advice, f"{erase.ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}")))
     return receipt.model_copy(update={"erased": False, "residue": (*(receipt.residue or ()), *left), "advice": advice})
 
 
