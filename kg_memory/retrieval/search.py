@@ -19,15 +19,7 @@ from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval.answerable import (
-    EVIDENCE,
-    WORDLESS,
-    QuestionStatistics,
-    explain_doubt,
-    probability,
-    read_baseline,
-    weigh_evidence,
-)
+from kg_memory.retrieval import answerable
 from kg_memory.retrieval.clocks import find_time
 from kg_memory.retrieval.question import Found, QuestionTime, SearchQuery, asker_keys, name_keys, without_names
 from kg_memory.retrieval.ranking import NO_HITS, Hits, Instants
@@ -71,7 +63,7 @@ class Lookup:
       None.
     """
 
-    asked: QuestionStatistics
+    asked: answerable.QuestionStatistics
     vector: Vector | None
     episode_vector: Vector | None
     lengths: Mapping[Kind, float | None]
@@ -104,7 +96,7 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
     nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
     if not has_words(text) and not terms(text):
-        return replace(nothing, doubt=WORDLESS)
+        return replace(nothing, doubt=answerable.WORDLESS)
     lookup = yield from _look_up(text, question, time)
     if lookup is None:
         return nothing  # the namespace is empty
@@ -119,14 +111,14 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
     unread = _find_unread(hits["episodes"], around) if lookup.any_unread else []
     found = replace(nothing, hits=hits, named=[row["id"] for row in named], centers=centers, unread=unread)
     found = replace(found, degraded=lookup.degraded)
-    if not any(recipe.weights(kind).words for kind in EVIDENCE):
+    if not any(recipe.weights(kind).words for kind in answerable.EVIDENCE):
         return replace(found, relevance=None, doubt="")
     stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
     tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if asked.subjects else {}
     near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
-    evidence = weigh_evidence(asked, hits, tellers, near, baseline)
-    doubt = explain_doubt(text, asked, evidence)
-    return replace(found, relevance=probability(evidence), doubt=doubt, evidence=evidence)
+    evidence = answerable.weigh_evidence(asked, hits, tellers, near, baseline)
+    doubt = answerable.explain_doubt(text, asked, evidence)
+    return replace(found, relevance=answerable.probability(evidence), doubt=doubt, evidence=evidence)
 
 
 def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
@@ -196,7 +188,7 @@ def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Looku
     vector, episode_vector, degraded = yield from _embed(text, named, counts["episodes"], recipe)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
-        asked=QuestionStatistics(words, frequencies_of(rows, unused), counts, subjects, bool(named)),
+        asked=answerable.QuestionStatistics(words, frequencies_of(rows, unused), counts, subjects, bool(named)),
         vector=vector,
         episode_vector=episode_vector,
         lengths={kind: length for row in rows for kind, length in row["lengths"].items()},
