@@ -208,9 +208,7 @@ def _predicate_of_tense(name: str, base: Predicate) -> Predicate:
 
 def _lasts(base: Predicate | None) -> bool:
     """Return whether *base* describes a state ("lives in"), not an event ("visited")."""
-    if base is None or base.family in _LIFELONG:
-        return False
-    return base.single_valued is True or is_present(base.name)
+    return base is not None and base.family not in _LIFELONG and (base.single_valued is True or is_present(base.name))
 
 
 def _expand_contraction(padded: str) -> tuple[bool, Predicate | None]:
