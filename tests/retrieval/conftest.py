@@ -37,6 +37,7 @@ from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
 from kg_memory.text.tokenise import terms
 from tests.retrieval.many import Many
+from tests.scripted import At
 
 DIMENSION = 512
 NAMES = ("Ann", "Bob", "Will", "Mia", "Oslo", "Bergen", "Tromso", "Acme", "Milo", "北京")
@@ -146,22 +147,11 @@ class Talk:
         return self.retrieval.invoke({"question": question, "namespace": self.namespace, **given})  # type: ignore[no-any-return]
 
 
-class _Server:
-    def __init__(self, server: embedded.Server) -> None:
-        self._server = server
-
-    def url(self) -> str:
-        return self._server.url
-
-    def close(self) -> None:
-        """The fixture closes the server."""
-
-
 @pytest.fixture(scope="package")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
     folder = tmp_path_factory.mktemp("retrieval") / "db"
     server = embedded.join(folder, binaries.download_missing(), fsync="everysec", idle_seconds=0)
-    database = Database(_Server(server))
+    database = Database(At(server))
     driver = open_driver(Teller(), WordVectors(), database)
     yield driver
     driver.close()
