@@ -12,17 +12,7 @@ from typing import Any
 import pytest
 
 import kg_memory
-from kg_memory import GraphMemory
-from kg_memory.errors import (
-    AnswerError,
-    DatabaseUnavailable,
-    EmbeddingError,
-    InputError,
-    KGMemoryError,
-    ModelRefusal,
-    ModelUnavailable,
-    QueryError,
-)
+from kg_memory import GraphMemory, errors
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.retry import Sleeper
 from kg_memory.runtime.telemetry import mask
@@ -84,10 +74,10 @@ def test_log_line_counts_calls_and_tokens(server, settings, embeddings, namespac
 
 def test_log_line_of_failure_has_step_and_kind(memory, model, namespace, lines):
     def refuse(_: Any) -> Any:
-        raise ModelRefusal(f"it does not like {MARK}") from ValueError(MARK)
+        raise errors.ModelRefusal(f"it does not like {MARK}") from ValueError(MARK)
 
     model.rules["facts"] = refuse
-    with pytest.raises(ModelRefusal):
+    with pytest.raises(errors.ModelRefusal):
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
     [line] = lines()
     assert line.levelno == logging.WARNING
@@ -96,7 +86,7 @@ def test_log_line_of_failure_has_step_and_kind(memory, model, namespace, lines):
 
 
 def test_log_has_line_for_episode_refused_at_receive(memory, namespace, lines):
-    with pytest.raises(InputError):
+    with pytest.raises(errors.InputError):
         memory.add("  ", namespace=namespace, **SAID)
     [line] = lines()
     assert (line.step, line.levelno) == ("receive", logging.INFO), "its caller gets the error"
@@ -109,7 +99,7 @@ def test_log_has_own_line_for_each_of_many_episodes(memory, model, namespace, li
 
     def some(fields: Any) -> Any:
         if "Bob" in fields["episode"]["content"]:
-            raise AnswerError(f"the answer was {MARK}")
+            raise errors.AnswerError(f"the answer was {MARK}")
         return rule(fields)
 
     model.rules["extract_message"] = some
@@ -139,13 +129,13 @@ class Quoting(HashEmbeddings):
 @pytest.mark.parametrize(
     "error",
     [
-        AnswerError(f"the answer was {MARK}"),
-        ModelRefusal(f"no {MARK}"),
-        ModelUnavailable(f"503: {MARK}"),
-        EmbeddingError(f"cannot embed {MARK}"),
-        QueryError(f"FalkorDB refused a query: errCtx: content='I live in {MARK}'"),
-        DatabaseUnavailable("FalkorDB cannot be reached: try again"),
-        InputError("the episode was forgotten"),
+        errors.AnswerError(f"the answer was {MARK}"),
+        errors.ModelRefusal(f"no {MARK}"),
+        errors.ModelUnavailable(f"503: {MARK}"),
+        errors.EmbeddingError(f"cannot embed {MARK}"),
+        errors.QueryError(f"FalkorDB refused a query: errCtx: content='I live in {MARK}'"),
+        errors.DatabaseUnavailable("FalkorDB cannot be reached: try again"),
+        errors.InputError("the episode was forgotten"),
         KeyError(MARK),
         ValueError(MARK),
     ],
@@ -178,7 +168,7 @@ def test_log_of_step_failure_holds_no_message_text(memory, model, namespace, log
 def test_log_of_bad_answer_holds_no_message_text(server, settings, embeddings, namespace, log, lines, reply, is_error):
     with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
         wire.post("/chat/completions").mock(side_effect=lambda _: reply)
-        with pytest.raises(KGMemoryError) if is_error else nullcontext():
+        with pytest.raises(errors.KGMemoryError) if is_error else nullcontext():
             assert memory.add(f"I live in {MARK}.", namespace=namespace, **SAID).status == "skipped"
     assert len(lines()) == 1
     assert MARK not in everything(log)
@@ -192,11 +182,11 @@ def test_log_of_other_failures_holds_no_message_text(opened, model, namespace, l
         raise ValueError(failed.reason if hasattr(failed, "reason") else str(failed))
 
     memory = opened(embeddings=Quoting())
-    with pytest.raises(EmbeddingError):
+    with pytest.raises(errors.EmbeddingError):
         memory.add(f"I live in {MARK}.", namespace=f"{namespace} 1", **SAID)
     for name in ("Bob", "Cid", "Dora"):
         memory.add(f"I know {name}.", namespace=namespace, **SAID)
-    failing = raising(AnswerError(f"the answer was {MARK}"))
+    failing = raising(errors.AnswerError(f"the answer was {MARK}"))
     model.rules |= dict.fromkeys(("community", "summarise", "extract_message"), failing)
     memory.communities.refresh(namespace=namespace)
     with BackgroundMemory(memory, on_failure=on_failure) as background:
@@ -221,9 +211,9 @@ def test_log_calls_pass_no_error_or_text():
 
 
 def test_debug_log_contains_error_text(memory, model, namespace, caplog):
-    model.rules["facts"] = raising(AnswerError(f"the answer was {MARK}"))
+    model.rules["facts"] = raising(errors.AnswerError(f"the answer was {MARK}"))
     caplog.set_level(logging.DEBUG, "kg_memory.episodes")
-    with pytest.raises(AnswerError):
+    with pytest.raises(errors.AnswerError):
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
     assert f"the answer was {MARK}" in caplog.text
 
