@@ -137,7 +137,7 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
         searches.append(search_both(words, search_meaning(scope, vector if weights.meaning else None)))
     if lookup.vector is not None or (asked.subjects and not asked.named):
         model = yield EmbeddingModel()
-        searches.append(read_baseline(model, asked.counts["episodes"], all_read=not lookup.any_unread))
+        searches.append(answerable.read_baseline(model, asked.counts["episodes"], all_read=not lookup.any_unread))
     results = yield from in_step(searches)
     hits = dict.fromkeys(KINDS, NO_HITS)
     hits |= {kind: Hits(words, meaning, []) for kind, (words, meaning) in zip(scopes, results, strict=False)}
