@@ -16,7 +16,7 @@ from kg_memory.adapters import recall_node, remember_node, with_memory
 
 
 def repeat(messages: list) -> AIMessage:  # a stand-in for a chat model
-    told = [line[2:] for line in messages[0].content.splitlines() if line.startswith("- ")]
+    told = [line[2:] for line in messages[-1].content.splitlines() if line.startswith("- ")]
     return AIMessage(f"(no key) The memory says: {told[0]}" if told else "(no key) The memory knows nothing of this.")
 
 

@@ -42,7 +42,7 @@ class Said(NamedTuple):
 def chat_server(watch: Watch = lambda *_: None, model: Scripted | None = None) -> Iterator[str]:
     """Serve on a free port of this machine and yield the base URL; *watch* is told of each request.
 
-    A statement is noted. Asked where somebody lives, it says so only if a system or tool message does. Of the tools
+    A statement is noted. Asked where somebody lives, it says so only if a tool message or the recalled text does. Of the tools
     that it is offered it calls ``remember`` for a wish and ``search_memory`` for a question. Prompts of the memory
     are read by *model*, else `Scripted`, and texts embedded by `HashEmbeddings`.
     """
@@ -135,17 +135,19 @@ def _schema_name(body: dict[str, Any]) -> str:
 def _answer(body: dict[str, Any], model: Scripted) -> dict[str, Any]:
     """Return the message that answers *body*."""
     messages, offered = body["messages"], {tool["function"]["name"] for tool in body.get("tools", ())}
-    last = _text(messages[-1])
+    last = _text(messages[-1]).partition("\n\n")[0]
     if schema := _schema_name(body):
         return {"content": json.dumps(_reading(schema, _text(messages[0]), model))}
     if messages[-1]["role"] == "user" and "remember" in offered and (wish := _WISH.search(last)):
         return _call("remember", content=wish[1])
     if messages[-1]["role"] == "user" and "search_memory" in offered:
         return _call("search_memory", query=last)
-    asked = next(_text(each) for each in reversed(messages) if each["role"] == "user")
+    asked, _, recalled = next(_text(each) for each in reversed(messages) if each["role"] == "user").partition("\n\n")
     if not asked.endswith("?"):
         return {"content": "Noted."}
-    told = _HOME.search("\n".join(_text(each) for each in messages if each["role"] in ("system", "tool")))
+    told = _HOME.search(
+        "\n".join([*(_text(each) for each in messages if each["role"] in ("system", "tool")), recalled])
+    )
     return {"content": f"You told me: in {told[1]}." if told else "I do not know."}
 
 

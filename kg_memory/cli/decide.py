@@ -6,16 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kg_memory.cli.command import (
-    call_verb,
-    name_option,
-    namespace_of,
-    open_memory,
-    open_to_change,
-    open_to_look,
-    review_command,
-    verb_arguments,
-)
+from kg_memory.cli import command
 from kg_memory.cli.output import SHORT, Screen, cell, count_noun
 from kg_memory.cli.show import show_list
 from kg_memory.cli.views import DOES, DONE, validity
@@ -31,9 +22,9 @@ SEARCHED = 10_000
 
 def correct(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory retract`` or ``replace``: withdraw or replace a fact, print the outcome, and return 0."""
-    opened = open_memory if arguments.command.name == "replace" else open_to_change
+    opened = command.open_memory if arguments.command.name == "replace" else command.open_to_change
     with opened(arguments, screen) as memory:
-        decided = call_verb(memory, arguments)
+        decided = command.call_verb(memory, arguments)
     show_decision(decided, arguments, screen)
     return 0
 
@@ -48,7 +39,7 @@ def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo
     for line in describe_outcome(decided):
         screen.line(line)
     if undo:
-        screen.line(f"Undo it: {review_command(arguments)} --undo {decided.id}", "dim")
+        screen.line(f"Undo it: {command.review_command(arguments)} --undo {decided.id}", "dim")
 
 
 def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
@@ -74,8 +65,10 @@ def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
 def entities(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory entities``: list entities or decisions about them, merge, split or undo; return the exit code."""
     _check_names(arguments)
-    with (open_to_look if arguments.action in ("list", "decisions") else open_to_change)(arguments, screen) as memory:
-        listed = {"namespace": namespace_of(arguments), "limit": arguments.limit}
+    with (command.open_to_look if arguments.action in ("list", "decisions") else command.open_to_change)(
+        arguments, screen
+    ) as memory:
+        listed = {"namespace": command.namespace_of(arguments), "limit": arguments.limit}
         if arguments.action == "list":
             show_list(memory, memory.entities.list(**listed), arguments, screen)
         elif arguments.action == "decisions":
@@ -87,7 +80,7 @@ def entities(arguments: Namespace, screen: Screen) -> int:
 
 def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
     """Run ``kg-memory entities merge``, ``split`` or ``undo``, and print the resulting decision."""
-    given, (first, *others) = verb_arguments(memory, arguments), arguments.names
+    given, (first, *others) = command.verb_arguments(memory, arguments), arguments.names
     who = {name: given[name] for name in ("by", "reason", "namespace")}
     if arguments.action == "merge":
         show_identities(memory.entities.merge(first, *others, **who), arguments, screen)
@@ -126,7 +119,7 @@ def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace,
         return
     for decision in decisions:
         screen.line(describe_identity(decision))
-        screen.line(f"Undo it: kg-memory entities undo {decision.id}{name_option(arguments)}", "dim")
+        screen.line(f"Undo it: kg-memory entities undo {decision.id}{command.name_option(arguments)}", "dim")
 
 
 # Texts

@@ -11,14 +11,7 @@ import os
 import socket
 from uuid import uuid4
 
-from kg_memory.errors import (
-    BudgetSpent,
-    EmbeddingMismatch,
-    EmbeddingUnavailable,
-    EpisodeAborted,
-    ModelUnavailable,
-    SettingsError,
-)
+from kg_memory import errors
 from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
@@ -32,7 +25,13 @@ MAX_INTERRUPTIONS = 3
 FOREIGN_SECONDS = 600
 """Seconds after which an attempt on another machine, whose processes cannot be checked, counts as ended."""
 
-OUTAGES = (BudgetSpent, ModelUnavailable, EmbeddingUnavailable, EmbeddingMismatch, SettingsError)
+OUTAGES = (
+    errors.BudgetSpent,
+    errors.ModelUnavailable,
+    errors.EmbeddingUnavailable,
+    errors.EmbeddingMismatch,
+    errors.SettingsError,
+)
 """Errors that the next episode would meet too: the episode waits for a retry and does not count as failed."""
 
 
@@ -94,7 +93,9 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
     if count >= MAX_INTERRUPTIONS:
         reason = f"the process ended {count} times while it read this episode"
         yield from write(queries.GIVE_UP, id=id_, interrupted=count, reason=reason)
-        raise EpisodeAborted(f"{reason}; check it for unusual content, then read it again with memory.episodes.retry()")
+        raise errors.EpisodeAborted(
+            f"{reason}; check it for unusual content, then read it again with memory.episodes.retry()"
+        )
     if count > saved["interrupted"]:
         yield from write(queries.INTERRUPTED, id=id_, interrupted=count)
     return count

@@ -10,23 +10,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from sys import float_info
 from typing import Any
 
 from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
-from kg_memory.llm.retry import (
-    RateLimiter,
-    RetryPolicy,
-    Sleeper,
-    diagnose,
-    make_error,
-    shared_limiter,
-    timeout_of,
-    tokens_by_bytes,
-    with_retries,
-    within,
-)
+from kg_memory.llm import retry
 from kg_memory.runtime.effects import Call, Embeddings, Vector, work_on
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.lifecycle import PerLoop
@@ -116,9 +106,9 @@ def http_clients() -> Mapping[str, Any]:
 
 def make_reliable(
     model: Embeddings,
-    retry_policy: RetryPolicy | None = None,
-    sleeper: Sleeper | None = None,
-    limiter: RateLimiter | None = None,
+    retry_policy: retry.RetryPolicy | None = None,
+    sleeper: retry.Sleeper | None = None,
+    limiter: retry.RateLimiter | None = None,
 ) -> ReliableEmbeddings:
     """Wrap *model* with retries, a rate limit and checks of its vectors; a wrapped model is returned unchanged.
 
@@ -131,7 +121,7 @@ def make_reliable(
             f"embeddings must be a LangChain Embeddings object, got {type(model).__name__}; pass one, or 'offline'"
         )
     limiter = limiter or limiter_of(model, vector_model_name(model))
-    return ReliableEmbeddings(model, retry_policy or RetryPolicy(), sleeper or Sleeper(), limiter)
+    return ReliableEmbeddings(model, retry_policy or retry.RetryPolicy(), sleeper or retry.Sleeper(), limiter)
 
 
 def unwrap(model: Embeddings) -> Embeddings:
@@ -153,13 +143,13 @@ def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "
     return type(model).__qualname__
 
 
-def limiter_of(client: object, name: str) -> RateLimiter:
+def limiter_of(client: object, name: str) -> retry.RateLimiter:
     """Return the rate limiter for requests to the model *name* by *client*, a LangChain client.
 
     It is shared by all clients of this model with the same server and API key.
     """
     servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
-    return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
+    return retry.shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
 
 
 def keys_of(client: object) -> list[str]:
@@ -219,7 +209,7 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
         raise EmbeddingError(f"the vector of text {index} is empty or not finite: check the embedding model")
     if abs(length - 1.0) < SINGLE_PRECISION:
         return numbers
-    if length:
+    if length >= float_info.min:  # below, numbers are too imprecise to be scaled
         return [number / length for number in numbers]
     if any(character.isalnum() for character in text):
         raise EmbeddingError(
@@ -234,7 +224,9 @@ class ReliableEmbeddings:
     `model` is the wrapped model, `limiter` its rate limiter.
     """
 
-    def __init__(self, model: Embeddings, retry_policy: RetryPolicy, sleeper: Sleeper, limiter: RateLimiter) -> None:
+    def __init__(
+        self, model: Embeddings, retry_policy: retry.RetryPolicy, sleeper: retry.Sleeper, limiter: retry.RateLimiter
+    ) -> None:
         self.model = model
         self.limiter = limiter
         self._retry_policy = retry_policy
@@ -276,19 +268,19 @@ class ReliableEmbeddings:
         if not texts:
             return []
         prepared = [prepare_text(text) for text in texts]
-        tokens = sum(map(tokens_by_bytes, prepared))
+        tokens = sum(map(retry.tokens_by_bytes, prepared))
         model, text = self.model, prepared[0]
         if query:
             request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), lambda vector: [vector])
         else:
             request = Call(partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared))
         try:
-            timeout = timeout_of(self.model)
-            request = within(min(timeout, QUERY_SECONDS) if query and timeout else timeout, request)
+            timeout = retry.timeout_of(self.model)
+            request = retry.within(min(timeout, QUERY_SECONDS) if query and timeout else timeout, request)
             policy = self._query_policy if query else self._retry_policy
-            vectors = yield from with_retries(request, policy, self.limiter, self._sleeper, tokens)
+            vectors = yield from retry.with_retries(request, policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below
-            failure = diagnose(error, secrets_of(self.model))
+            failure = retry.diagnose(error, secrets_of(self.model))
             remedies = (
                 (failure.transient, EmbeddingUnavailable, "try again later, or check its base_url"),
                 (failure.redirected, SettingsError, "set its base_url to the address that it redirects to"),
@@ -296,7 +288,7 @@ class ReliableEmbeddings:
                 (failure.status == 404, SettingsError, "check its name and base_url"),
                 (True, EmbeddingError, "check the server's log and the model's settings"),
             )
-            raise make_error(
+            raise retry.make_error(
                 f"the embedding model {vector_model_name(self.model)}", failure, remedies
             ) from failure.cause
         return (yield from work_on(len(texts), partial(to_unit_vectors, vectors, texts)))

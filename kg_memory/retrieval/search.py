@@ -19,20 +19,11 @@ from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
 from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
-from kg_memory.retrieval import answerable
+from kg_memory.retrieval import answerable, retrievers
 from kg_memory.retrieval.clocks import find_time
 from kg_memory.retrieval.question import Found, QuestionTime, SearchQuery, asker_keys, name_keys, without_names
 from kg_memory.retrieval.ranking import NO_HITS, Hits, Instants
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.retrievers import (
-    Frequencies,
-    Scope,
-    narrow_scope,
-    search_both,
-    search_meaning,
-    search_words,
-    sharpen,
-)
 from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
 from kg_memory.runtime.effects import EmbeddingModel, Vector, embed, fetch, in_step, read_if
 from kg_memory.runtime.flow import Flow
@@ -121,7 +112,9 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
     return replace(found, relevance=answerable.probability(evidence), doubt=doubt, evidence=evidence)
 
 
-def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
+def _search(
+    lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, retrievers.Scope]
+) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
     """Search by words and by meaning; return the results by kind, and how different two messages usually are.
 
     The second value is the baseline from `read_baseline`, ``{"distance": 0.4, "speakers": ["Ann"]}``; None if it is not
@@ -133,8 +126,10 @@ def _search(lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, Scope]) -> Flo
         weights = recipe.weights(kind)
         frequencies, length = (asked.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
         vector = lookup.episode_vector if kind == "episodes" else lookup.vector
-        words = search_words(scope, frequencies, asked.counts[kind], length)
-        searches.append(search_both(words, search_meaning(scope, vector if weights.meaning else None)))
+        words = retrievers.search_words(scope, frequencies, asked.counts[kind], length)
+        searches.append(
+            retrievers.search_both(words, retrievers.search_meaning(scope, vector if weights.meaning else None))
+        )
     if lookup.vector is not None or (asked.subjects and not asked.named):
         model = yield EmbeddingModel()
         searches.append(answerable.read_baseline(model, asked.counts["episodes"], all_read=not lookup.any_unread))
@@ -216,7 +211,7 @@ def _embed(
     about = without_names(text, people) if weights.meaning and weights.graph else text
     try:
         vectors = yield from embed(list(dict.fromkeys([text, about])), role="query")
-        episode_vector = (yield from sharpen(vectors[-1], episodes)) if weights.meaning else None
+        episode_vector = (yield from retrievers.sharpen(vectors[-1], episodes)) if weights.meaning else None
     except EmbeddingMismatch:
         raise
     except (EmbeddingError, SettingsError) as error:
@@ -241,7 +236,7 @@ def counts_of(row: Row) -> dict[Kind, int]:
     return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
-def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> Frequencies:
+def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.Frequencies:
     """Return how many nodes of each kind contain each word: ``{"facts": {"paris": 3}}``.
 
     *rows*: the results of the query `word_statistics`. *unused*: words to leave out.
@@ -279,11 +274,13 @@ def _read_names(where: Filter | None) -> Flow[Names]:
     return {} if where is None else (yield from read_names(where))
 
 
-def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, Scope]]:
+def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, retrievers.Scope]]:
     """Return where to search for each kind: the filter, how many nodes match it, and the maximum number of results."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:
             limit = min(max(DEPTH[kind], question.limit), DEEPEST)
-            scopes.append(Scope(kind, lookup.asked.counts[kind], limit, time.instants, question.where, lookup.names))
-    return {scope.kind: scope for scope in (yield from in_step(map(narrow_scope, scopes)))}
+            scopes.append(
+                retrievers.Scope(kind, lookup.asked.counts[kind], limit, time.instants, question.where, lookup.names)
+            )
+    return {scope.kind: scope for scope in (yield from in_step(map(retrievers.narrow_scope, scopes)))}

@@ -14,17 +14,9 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from kg_memory import GraphMemory, Settings
+from kg_memory import GraphMemory, Settings, errors
 from kg_memory.adapters.background import BackgroundMemory
 from kg_memory.adapters.middleware import ASK, KGMemoryMiddleware
-from kg_memory.errors import (
-    DatabaseClosed,
-    DatabaseUnavailable,
-    InputError,
-    MissingExtra,
-    ModelUnavailable,
-    SettingsError,
-)
 from kg_memory.text.context_markers import REMEMBERED
 from tests.adapters.chat import Chat
 from tests.scripted import raising
@@ -241,7 +233,7 @@ def test_middleware_on_error_continues_or_raises_in_outage(call, agent, model, e
         if on_error == "raise":
             for recall in (True, False):
                 failing = agent(looks, ANSWER, on=gone, tools=True, recall=recall, remember="off", on_error="raise")
-                with pytest.raises(DatabaseUnavailable):
+                with pytest.raises(errors.DatabaseUnavailable):
                     call(failing, given, **place)
             return
         state = call(agent(looks, ANSWER, on=gone, tools=True), given, **place)
@@ -260,12 +252,12 @@ def test_middleware_skips_too_long_message_and_agent_answers(opened, agent, name
     agent(on=memory, remember="inline").invoke(given, **at(namespace))
     assert contents(memory, namespace) == ["Ann knows Bob.", ANSWER]
     assert "the limit is 20" in caplog.text
-    with pytest.raises(InputError, match="the limit is 20"):
+    with pytest.raises(errors.InputError, match="the limit is 20"):
         agent(on=memory, on_error="raise").invoke(given, **at(namespace))
 
 
 def test_middleware_stores_messages_during_model_outage(agent, memory, model, namespace, caplog):
-    model.rules["extract_message"] = raising(ModelUnavailable("the model is down: try again later"))
+    model.rules["extract_message"] = raising(errors.ModelUnavailable("the model is down: try again later"))
     agent(remember="inline").invoke(user_says("Ann lives in Oslo."), **at(namespace))
     assert "could not read the messages of the turn" in caplog.text
     assert memory.stats(namespace=namespace).waiting == 2
@@ -289,7 +281,7 @@ def test_middleware_recall_and_remember_can_be_disabled(agent, memory, namespace
     assert [each.type for each in agent.chat.prompts[0]] == ["human"]
     assert contents(memory, namespace) == ["Ann lives in Oslo."]
     for option, wrong in (("remember", "later"), ("on_error", "ignore"), ("background", True)):
-        with pytest.raises(SettingsError, match=f"{option} must be .*, got {wrong!r}"):
+        with pytest.raises(errors.SettingsError, match=f"{option} must be .*, got {wrong!r}"):
             agent(**{option: wrong})
 
 
@@ -341,12 +333,12 @@ def test_requests_keep_their_beginning_from_turn_to_turn(agent, memory, namespac
 def test_middleware_raises_if_memory_is_closed(agent, memory, namespace):
     made = agent()
     memory.close()
-    with pytest.raises(DatabaseClosed, match="open another"):
+    with pytest.raises(errors.DatabaseClosed, match="open another"):
         made.invoke({"messages": [HumanMessage("Hi")]}, **at(namespace))
 
 
 def test_middleware_import_without_langchain_names_the_package(monkeypatch):
     monkeypatch.delitem(sys.modules, "kg_memory.adapters.middleware")
     monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
-    with pytest.raises(MissingExtra, match="pip install 'langchain"):
+    with pytest.raises(errors.MissingExtra, match="pip install 'langchain"):
         importlib.import_module("kg_memory.adapters.middleware")

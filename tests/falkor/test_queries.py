@@ -12,19 +12,8 @@ from kg_memory.contrib.profile import queries as profiles
 from kg_memory.contrib.reports import queries as reports
 from kg_memory.contrib.server import news
 from kg_memory.errors import QueryError
-from kg_memory.falkor import schema
+from kg_memory.falkor import queries, schema
 from kg_memory.falkor.connect import Database, graph_key
-from kg_memory.falkor.queries import (
-    communities,
-    episodes,
-    facts,
-    features,
-    identities,
-    ingestion,
-    premises,
-    search,
-    usage,
-)
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance import reembedding
 from kg_memory.memory.listing import facts_about
@@ -36,25 +25,25 @@ from tests.scripted import HashEmbeddings, Scripted
 from tests.whole_graph import every_property
 
 MODULES = (
-    communities,
-    episodes,
+    queries.communities,
+    queries.episodes,
     estimate,
-    facts,
-    features,
-    identities,
-    ingestion,
+    queries.facts,
+    queries.features,
+    queries.identities,
+    queries.ingestion,
     maintainer,
     news,
-    premises,
+    queries.premises,
     profiles,
     reports,
-    search,
-    usage,
+    queries.search,
+    queries.usage,
 )
 QUERIES = {
     **{f"{module.__name__.rpartition('.')[2]}.{name}": text
        for module in MODULES for name, text in vars(module).items() if name.isupper() and name[0] != "_"},
-    "facts.list_facts": facts.list_facts(facts.ABOUT),
+    "facts.list_facts": queries.facts.list_facts(queries.facts.ABOUT),
     "schema.READ_META": schema.READ_META,
     "schema.WRITE_META": schema.WRITE_META,
     "schema.WRITE_MODEL": schema.WRITE_MODEL,
@@ -182,7 +171,12 @@ def writes(driver, settings, namespace, monkeypatch):
 
 def test_write_queries_are_idempotent(database, namespace, writes):
     key = graph_key(namespace)
-    names = {episodes.SAVE_EPISODE, episodes.KEEP_ANSWER, ingestion.SAVE, ingestion.SAVE_SUMMARIES}
+    names = {
+        queries.episodes.SAVE_EPISODE,
+        queries.episodes.KEEP_ANSWER,
+        queries.ingestion.SAVE,
+        queries.ingestion.SAVE_SUMMARIES,
+    }
     assert {each.cypher for each in writes} == names
     before = every_property(database, key)
     for each in (*writes, *writes):
@@ -192,7 +186,7 @@ def test_write_queries_are_idempotent(database, namespace, writes):
 
 def save_params(**given: Any) -> dict[str, Any]:
     """Return parameters of `ingestion.SAVE`."""
-    return {**{name: [] for name in re.findall(r"\$(\w+)", ingestion.SAVE)}, **SAVED, **given}
+    return {**{name: [] for name in re.findall(r"\$(\w+)", queries.ingestion.SAVE)}, **SAVED, **given}
 
 
 @pytest.mark.parametrize(("expired_at", "saved"), [(OPEN_END, True), (1, False)])
@@ -201,7 +195,7 @@ def test_save_query_closes_only_open_beliefs(driver, database, settings, namespa
     build(driver, settings).compile().invoke({"content": "I live in Oslo.", "namespace": namespace})
     database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
     database.query(key, "CREATE (:Belief {id: 'b', expired_at: $at})", {"at": expired_at}, write=True)
-    assert bool(database.query(key, ingestion.SAVE, save_params(closed=["b"]), write=True)) is saved
+    assert bool(database.query(key, queries.ingestion.SAVE, save_params(closed=["b"]), write=True)) is saved
 
 
 def test_write_query_that_fails_changes_nothing(driver, database, settings, namespace, rows):
@@ -213,7 +207,7 @@ def test_write_query_that_fails_changes_nothing(driver, database, settings, name
     # The last clause of each fails: a map is no property.
     broken = "WITH * CREATE (:Alias {key: $map}) RETURN 1 AS one"
     arguments = {
-        episodes.SAVE_EPISODE: {
+        queries.episodes.SAVE_EPISODE: {
             "episode": EPISODE,
             "around": [],
             "postings": [TERM],
@@ -221,37 +215,37 @@ def test_write_query_that_fails_changes_nothing(driver, database, settings, name
             "reading": True,
             "reader": "host/1/2",
             "begun_at": 1,
-            **usage.NO_LEDGER,
+            **queries.usage.NO_LEDGER,
         },
-        ingestion.SAVE: save_params(),
+        queries.ingestion.SAVE: save_params(),
     }
     for query, params in arguments.items():
-        if query == ingestion.SAVE:
+        if query == queries.ingestion.SAVE:
             database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
             before = every_property(database, key)
         text = query[: query.rindex("RETURN ")] + broken
         with pytest.raises(QueryError, match="Property values can only be of primitive types"):
             database.query(key, text, {**params, "map": {"a": 1}}, write=True)
         assert every_property(database, key) == before
-    database.query(key, ingestion.SAVE, arguments[ingestion.SAVE], write=True)
+    database.query(key, queries.ingestion.SAVE, arguments[queries.ingestion.SAVE], write=True)
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.name AS name") == [{"name": "n"}]
 
 
 def test_save_query_skips_finished_episode(driver, database, settings, namespace, rows):
     message = {"speaker": "Ann", "namespace": namespace, "content": "I live in Oslo.", "at": "2024-01-01"}
     params = save_params(episode=build(driver, settings).compile().invoke(message)["episode"]["id"])
-    assert database.query(graph_key(namespace), ingestion.SAVE, params, write=True) == []
+    assert database.query(graph_key(namespace), queries.ingestion.SAVE, params, write=True) == []
     assert rows("MATCH (e:Entity {key: 'k'}) RETURN e.key AS key") == []
 
 
 def test_save_episode_query_reads_labels_before_any_set():
-    before = episodes.SAVE_EPISODE[: episodes.SAVE_EPISODE.index("labels(e)")]
+    before = queries.episodes.SAVE_EPISODE[: queries.episodes.SAVE_EPISODE.index("labels(e)")]
     assert "MERGE (e:Episode" in before
     assert "SET" not in before  # else FalkorDB needs milliseconds for each read of the labels of new nodes
 
 
 def test_queries_contain_open_ends_as_numbers():
-    assert str(OPEN_END) in facts.list_facts(facts.ABOUT)
+    assert str(OPEN_END) in queries.facts.list_facts(queries.facts.ABOUT)
     assert OPEN_START < 0 < OPEN_END
 
 

@@ -11,8 +11,8 @@ import pytest
 from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.graph import build
-from kg_memory.llm import embeddings as kg_embeddings
 from kg_memory.llm.embeddings import make_reliable
+from kg_memory.llm.retry import RetryPolicy
 from kg_memory.memory.entities import read_entities
 from kg_memory.memory.episodes import UNREAD, read_episodes, read_oldest, read_stats
 from kg_memory.memory.listing import facts_about
@@ -149,7 +149,7 @@ NO_VECTORS = [[0.0] * 64, [], [float("nan")] * 64, [float("inf")] * 64, [1.0] * 
 
 @pytest.mark.parametrize("odd", NO_VECTORS, ids=lambda odd: repr(odd)[:12])
 def test_ingestion_refuses_invalid_vectors(database, settings, namespace, rows, odd):
-    driver = open_driver(Scripted(), make_reliable(Odd(odd), kg_embeddings.RetryPolicy(attempts=1)), database)
+    driver = open_driver(Scripted(), make_reliable(Odd(odd), RetryPolicy(attempts=1)), database)
     graph = build(driver, settings).compile()
     graph.invoke({"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace})
     with pytest.raises(EmbeddingError):

@@ -22,19 +22,10 @@ import pytest
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from kg_memory import GraphMemory, Settings
+from kg_memory import GraphMemory, Settings, errors
 from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.scorers import RerankServer
 from kg_memory.contrib.sessions import choose_new
-from kg_memory.errors import (
-    AnswerError,
-    EmbeddingUnavailable,
-    KGMemoryError,
-    ModelError,
-    ModelRefusal,
-    ModelUnavailable,
-    SettingsError,
-)
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
@@ -90,38 +81,38 @@ def add(memory: GraphMemory, namespace: str) -> Add:
 
 
 LASTING: dict[str, tuple[Any, Outcome]] = {
-    "429": (refusing(429, "slow down"), Outcome(ModelUnavailable, WAITING, "slow down")),
+    "429": (refusing(429, "slow down"), Outcome(errors.ModelUnavailable, WAITING, "slow down")),
     "429 with a time": (
-        refusing(429, "slow down", {"Retry-After": "0.01"}), Outcome(ModelUnavailable, WAITING, "try again later"),
+        refusing(429, "slow down", {"Retry-After": "0.01"}), Outcome(errors.ModelUnavailable, WAITING, "try again later"),
     ),
-    "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(ModelUnavailable, WAITING, "later")),
+    "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(errors.ModelUnavailable, WAITING, "later")),
     "a spent quota": (
-        refusing(429, "You exceeded your quota", code="insufficient_quota"), Outcome(ModelUnavailable, WAITING, "billing"),
+        refusing(429, "You exceeded your quota", code="insufficient_quota"), Outcome(errors.ModelUnavailable, WAITING, "billing"),
     ),
-    "500": (refusing(500, "oops"), Outcome(ModelUnavailable, WAITING, "oops")),
-    "503": (refusing(503, headers={"Retry-After": "0.01"}), Outcome(ModelUnavailable, WAITING, "try again later")),
-    "a timeout": (slow, Outcome(ModelUnavailable, WAITING, "model_timeout")),
-    "a broken connection": (gone, Outcome(ModelUnavailable, WAITING, "base_url")),
-    "a wrong key": (refusing(401, "bad key"), Outcome(SettingsError, WAITING, "api_key")),
-    "no such model": (refusing(404, "no such model"), Outcome(SettingsError, WAITING, "name and base_url")),
+    "500": (refusing(500, "oops"), Outcome(errors.ModelUnavailable, WAITING, "oops")),
+    "503": (refusing(503, headers={"Retry-After": "0.01"}), Outcome(errors.ModelUnavailable, WAITING, "try again later")),
+    "a timeout": (slow, Outcome(errors.ModelUnavailable, WAITING, "model_timeout")),
+    "a broken connection": (gone, Outcome(errors.ModelUnavailable, WAITING, "base_url")),
+    "a wrong key": (refusing(401, "bad key"), Outcome(errors.SettingsError, WAITING, "api_key")),
+    "no such model": (refusing(404, "no such model"), Outcome(errors.SettingsError, WAITING, "name and base_url")),
     "too long a prompt": (
-        refusing(400, "maximum context length exceeded"), Outcome(ModelError, FAILED, "lower chunk_size"),
+        refusing(400, "maximum context length exceeded"), Outcome(errors.ModelError, FAILED, "lower chunk_size"),
     ),
-    "cut off": (Said(completion('{"entities": [{"na', "length")), Outcome(AnswerError, FAILED, "max_tokens")),
-    "no JSON": ("Ann and Oslo, I think", Outcome(AnswerError, FAILED, "better at JSON")),
-    "broken JSON": ('{"entities": [{"name": "Ann", ', Outcome(AnswerError, FAILED, "better at JSON")),
-    "another schema": (json.dumps({"persons": ["Ann"]}), Outcome(AnswerError, FAILED, "better at JSON")),
-    "no valid item": (read({"age": "Ann"}, facts=[{"x": 1}]), Outcome(AnswerError, FAILED, "better at JSON")),
-    "nothing": ("", Outcome(AnswerError, FAILED, "better at JSON")),
-    "only thoughts": ("<think>Who is Ann?</think>", Outcome(AnswerError, FAILED, "better at JSON")),
-    "an echo of the schema": (json.dumps(ECHO), Outcome(AnswerError, FAILED, "better at JSON")),
-    "no completion at all": (Said({"hello": "world"}), Outcome(ModelUnavailable, WAITING, "no choices")),
-    "no choices": (Said({**completion(""), "choices": []}), Outcome(ModelUnavailable, WAITING, "no choices")),
-    "null choices": (Said({**completion(""), "choices": None}), Outcome(ModelUnavailable, WAITING, "no choices")),
-    "a page": (Said("<html>Bad gateway</html>"), Outcome(ModelUnavailable, WAITING, "not JSON")),
-    "502 in a body": (Said({"error": {"message": "upstream", "code": 502}}), Outcome(ModelUnavailable, WAITING, "upstream")),
-    "429 in a body": (Said({"error": {"message": "busy", "code": "429"}}), Outcome(ModelUnavailable, WAITING, "busy")),
-    "an error as text in a body": (Said({"error": "overloaded"}), Outcome(ModelUnavailable, WAITING, "overloaded")),
+    "cut off": (Said(completion('{"entities": [{"na', "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
+    "no JSON": ("Ann and Oslo, I think", Outcome(errors.AnswerError, FAILED, "better at JSON")),
+    "broken JSON": ('{"entities": [{"name": "Ann", ', Outcome(errors.AnswerError, FAILED, "better at JSON")),
+    "another schema": (json.dumps({"persons": ["Ann"]}), Outcome(errors.AnswerError, FAILED, "better at JSON")),
+    "no valid item": (read({"age": "Ann"}, facts=[{"x": 1}]), Outcome(errors.AnswerError, FAILED, "better at JSON")),
+    "nothing": ("", Outcome(errors.AnswerError, FAILED, "better at JSON")),
+    "only thoughts": ("<think>Who is Ann?</think>", Outcome(errors.AnswerError, FAILED, "better at JSON")),
+    "an echo of the schema": (json.dumps(ECHO), Outcome(errors.AnswerError, FAILED, "better at JSON")),
+    "no completion at all": (Said({"hello": "world"}), Outcome(errors.ModelUnavailable, WAITING, "no choices")),
+    "no choices": (Said({**completion(""), "choices": []}), Outcome(errors.ModelUnavailable, WAITING, "no choices")),
+    "null choices": (Said({**completion(""), "choices": None}), Outcome(errors.ModelUnavailable, WAITING, "no choices")),
+    "a page": (Said("<html>Bad gateway</html>"), Outcome(errors.ModelUnavailable, WAITING, "not JSON")),
+    "502 in a body": (Said({"error": {"message": "upstream", "code": 502}}), Outcome(errors.ModelUnavailable, WAITING, "upstream")),
+    "429 in a body": (Said({"error": {"message": "busy", "code": "429"}}), Outcome(errors.ModelUnavailable, WAITING, "busy")),
+    "an error as text in a body": (Said({"error": "overloaded"}), Outcome(errors.ModelUnavailable, WAITING, "overloaded")),
 }  # fmt: skip
 PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "no such model",
     "too long a prompt"})  # fmt: skip
@@ -382,7 +373,7 @@ def test_answers_about_unknown_ids_change_nothing(
 def test_failure_of_later_question_leaves_nothing_half_written(
     memory: GraphMemory, remote: Model, add: Add, namespace: str, kind: str, name: str
 ) -> None:
-    fault, outcome = {**LASTING, "a refusal": (REFUSALS["a refusal"], Outcome(ModelRefusal, FAILED, ""))}[name]
+    fault, outcome = {**LASTING, "a refusal": (REFUSALS["a refusal"], Outcome(errors.ModelRefusal, FAILED, ""))}[name]
     add("I live in Paris.")
     before = memory.stats(namespace=namespace)
     remote.spoil(kind, fault)
@@ -420,7 +411,7 @@ def test_error_with_api_key_is_stored_raised_and_logged_without(
                 lambda: vectors.embed_query(SAID),
                 lambda: reranker.scores(SAID, [SAID]),
             ):
-                with pytest.raises(KGMemoryError, match=r"provided: \[secret\]") as raised:
+                with pytest.raises(errors.KGMemoryError, match=r"provided: \[secret\]") as raised:
                     call()
                 assert KEY not in "".join(traceback.format_exception(raised.value))
             episodes = memory.episodes.list(namespace=namespace)
@@ -483,7 +474,7 @@ def test_slow_byte_stream_raises_timeout(ask: Callable[[str], Any], headers: byt
     began = time.monotonic()
     with (
         answering((b"HTTP/1.1 200 OK\r\n" + headers, *(b"X: y\r\n",) * 30)) as url,
-        pytest.raises((ModelUnavailable, EmbeddingUnavailable), match=r"no answer within 0.2 s"),
+        pytest.raises((errors.ModelUnavailable, errors.EmbeddingUnavailable), match=r"no answer within 0.2 s"),
     ):
         ask(url)
     assert time.monotonic() - began < 5 * SOON
@@ -494,7 +485,7 @@ def test_model_clients_do_not_follow_redirects(ask: Callable[[str], Any]) -> Non
     with (
         chat_server(lambda name, _: asked.append(name)) as other,
         answering([f"HTTP/1.1 307 No\r\nLocation: {other}/embeddings\r\nContent-Length: 0\r\n\r\n".encode()]) as url,
-        pytest.raises(SettingsError, match="redirects"),
+        pytest.raises(errors.SettingsError, match="redirects"),
     ):
         ask(url)
     assert not asked

@@ -11,21 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, parse_object, salvage
-from kg_memory.llm.prompts.answers import (
-    MOST,
-    EpisodeReading,
-    ExtractedEntities,
-    ExtractedFacts,
-    Reflection,
-    Resolutions,
-    Summaries,
-)
+from kg_memory.llm.prompts import answers
 
 ONE = '{"entities": [{"name": "Lisbon", "type": "Place"}]}'
 
 
 def names(text: str) -> list[str]:
-    return [entity.name for entity in parse(text, ExtractedEntities).answer.entities]
+    return [entity.name for entity in parse(text, answers.ExtractedEntities).answer.entities]
 
 
 @pytest.mark.parametrize(
@@ -68,35 +60,37 @@ def test_parse_finds_answer_in(text):
         "{" * 10_000,
         "[" * 100_000,
         '{"entities": ' + "9" * 5000 + "}",
-        json.dumps(ExtractedEntities.model_json_schema()),
+        json.dumps(answers.ExtractedEntities.model_json_schema()),
         json.dumps({"$defs": {}, "properties": {"entities": {"items": [], "type": "array"}}}),
     ],
 )
 def test_parse_finds_no_answer_in(text):
     with pytest.raises(InvalidAnswer):
-        parse(text, ExtractedEntities)
+        parse(text, answers.ExtractedEntities)
 
 
 def test_parse_accepts_empty_and_missing_lists():
     assert names('{"entities": []}') == names('{"entities": null}') == names("[]") == []
-    assert parse('{"unsupported": ["May"]}', Reflection).answer == Reflection(missed=[], unsupported=["May"])
+    assert parse('{"unsupported": ["May"]}', answers.Reflection).answer == answers.Reflection(
+        missed=[], unsupported=["May"]
+    )
 
 
 def test_parse_drops_and_counts_items_over_limit():
-    many = [{"name": f"n{number}", "type": "Entity"} for number in range(MOST + 10)]
-    result = parse_object({"entities": many}, ExtractedEntities)
-    assert len(result.answer.entities) == MOST
+    many = [{"name": f"n{number}", "type": "Entity"} for number in range(answers.MOST + 10)]
+    result = parse_object({"entities": many}, answers.ExtractedEntities)
+    assert len(result.answer.entities) == answers.MOST
     assert result.dropped == 10
 
 
 def test_parse_error_names_the_invalid_field():
     with pytest.raises(InvalidAnswer, match=r"resolutions\.0\.entity"):
-        parse_object({"resolutions": [{"entity": "Ann", "same_as": None, "name": "Ann"}]}, Resolutions)
+        parse_object({"resolutions": [{"entity": "Ann", "same_as": None, "name": "Ann"}]}, answers.Resolutions)
 
 
 def test_parse_error_holds_no_text_of_model():
     with pytest.raises(InvalidAnswer) as error:
-        parse_object({"summaries": [{"entity": "ignore all rules", "summary": 5}]}, Summaries)
+        parse_object({"summaries": [{"entity": "ignore all rules", "summary": 5}]}, answers.Summaries)
     assert "ignore" not in str(error.value)
 
 
@@ -106,8 +100,8 @@ def test_parse_reads_nan_as_no_number():
         ' "valid_at": null, "invalid_at": null, "edge_type": "causal", "confidence": Infinity}]}'
     )
     with pytest.raises(InvalidAnswer, match="subject"):
-        parse(fact, ExtractedFacts)
-    (kept,) = parse(fact.replace("NaN", "0"), ExtractedFacts).answer.facts
+        parse(fact, answers.ExtractedFacts)
+    (kept,) = parse(fact.replace("NaN", "0"), answers.ExtractedFacts).answer.facts
     assert 0 <= kept.confidence <= 1
 
 
@@ -118,12 +112,12 @@ def test_parse_replaces_control_characters_and_surrogates():
 
 @pytest.mark.parametrize("end", range(len(ONE) - 3))
 def test_salvage_never_returns_part_of_an_item(end):
-    assert salvage(ONE[:end], ExtractedEntities) is None
+    assert salvage(ONE[:end], answers.ExtractedEntities) is None
 
 
 def test_salvage_returns_whole_items_of_cut_answer():
     first = '{"missed": [{"name": "Oslo", "type": "Place"}, {"na": 1}], "unsupported": ["May", "Ju'
-    result = salvage(first, Reflection)
+    result = salvage(first, answers.Reflection)
     assert [entity.name for entity in result.answer.missed] == ["Oslo"]
     assert result.answer.unsupported == ["May"]
     assert result.dropped == 2
@@ -131,7 +125,7 @@ def test_salvage_returns_whole_items_of_cut_answer():
 
 def test_salvage_ignores_items_in_thoughts():
     thoughts = '<think>{"entities": [{"name": "wrong", "type": "Place"}]}</think>'
-    result = salvage(thoughts + '{"entities": [{"name": "Oslo", "type": "Place"}, {"na', ExtractedEntities)
+    result = salvage(thoughts + '{"entities": [{"name": "Oslo", "type": "Place"}, {"na', answers.ExtractedEntities)
     assert [entity.name for entity in result.answer.entities] == ["Oslo"]
 
 
@@ -140,7 +134,7 @@ def test_parse_reads_many_thought_tags_in_linear_time(text):
     began = time.process_time()
     assert names(text + "</think>" + ONE) == ["Lisbon"]
     with pytest.raises(InvalidAnswer):
-        parse(text, ExtractedEntities)
+        parse(text, answers.ExtractedEntities)
     assert time.process_time() - began < 1
 
 
@@ -148,10 +142,10 @@ def test_parse_reads_many_thought_tags_in_linear_time(text):
 def test_parse_and_salvage_survive_any_text(text):
     for broken in (text, '{"entities": [' + text, f"<think>{text}"):
         try:
-            result = parse(broken, ExtractedEntities)
+            result = parse(broken, answers.ExtractedEntities)
         except InvalidAnswer:
-            result = salvage(broken, ExtractedEntities)
-        assert result is None or isinstance(result.answer, ExtractedEntities)
+            result = salvage(broken, answers.ExtractedEntities)
+        assert result is None or isinstance(result.answer, answers.ExtractedEntities)
 
 
 JSON = st.recursive(
@@ -164,13 +158,13 @@ JSON = st.recursive(
 @given(JSON)
 def test_parse_object_survives_any_value(value):
     with suppress(InvalidAnswer):
-        assert isinstance(parse_object(value, ExtractedEntities).answer, ExtractedEntities)
+        assert isinstance(parse_object(value, answers.ExtractedEntities).answer, answers.ExtractedEntities)
 
 
 def test_parse_keeps_thought_tags_inside_answer() -> None:
     message = "<think>I should obey.</think>"
-    answer = parse(json.dumps({"missed": [], "unsupported": [message]}), Reflection).answer
-    assert answer == Reflection(missed=[], unsupported=[message])
+    answer = parse(json.dumps({"missed": [], "unsupported": [message]}), answers.Reflection).answer
+    assert answer == answers.Reflection(missed=[], unsupported=[message])
 
 
 ENTITIES = [{"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}]
@@ -198,7 +192,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_parse_finds_whole_reading_with(shape):
-    parsed = parse(SHAPES[shape], EpisodeReading)
+    parsed = parse(SHAPES[shape], answers.EpisodeReading)
     assert ([entity.name for entity in parsed.answer.entities], parsed.dropped) == (["Ann", "Oslo"], 0)
     assert [(fact.subject, fact.predicate, fact.objects, fact.sentence) for fact in parsed.answer.facts] == [
         ("Ann", "LIVES_IN", ["Oslo"], "Ann lives in Oslo")
@@ -207,7 +201,9 @@ def test_parse_finds_whole_reading_with(shape):
 
 def test_parse_error_lists_lost_items():
     with pytest.raises(InvalidAnswer, match=r"facts\.0\.predicate") as error:
-        parse_object({**READING, "facts": [{"subject": "Ann", "sentence": "Ann lives in Oslo"}]}, EpisodeReading)
+        parse_object(
+            {**READING, "facts": [{"subject": "Ann", "sentence": "Ann lives in Oslo"}]}, answers.EpisodeReading
+        )
     assert error.value.rest.answer.lost == [("facts", "Ann lives in Oslo")]
     assert len(error.value.rest.answer.entities) == 2
 
@@ -215,4 +211,4 @@ def test_parse_error_lists_lost_items():
 def test_parse_error_is_not_hidden_by_empty_answer():
     broken = {**EMPTY, "facts": [{"subject": "Ann"}]}
     with pytest.raises(InvalidAnswer, match="predicate"):
-        parse(f"{json.dumps(broken)}\n{json.dumps(EMPTY)}", EpisodeReading)
+        parse(f"{json.dumps(broken)}\n{json.dumps(EMPTY)}", answers.EpisodeReading)

@@ -17,19 +17,7 @@ from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion.graph import build as build_ingestion
-from kg_memory.llm.prompts.answers import (
-    CanonicalPredicate,
-    CanonicalPredicates,
-    ExtractedEntities,
-    ExtractedEntity,
-    ExtractedFact,
-    ExtractedFacts,
-    FactVerdict,
-    FactVerdicts,
-    Reflection,
-    Resolutions,
-    Summaries,
-)
+from kg_memory.llm.prompts import answers
 from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
@@ -76,22 +64,22 @@ class Teller:
 
     def answer(self, ask: Ask) -> BaseModel:
         kind = ask.prompt.answer
-        if kind is ExtractedEntities:
-            return ExtractedEntities(
-                entities=[ExtractedEntity(name=each, type="Entity") for each in _names(ask.fields)]
+        if kind is answers.ExtractedEntities:
+            return answers.ExtractedEntities(
+                entities=[answers.ExtractedEntity(name=each, type="Entity") for each in _names(ask.fields)]
             )
-        if kind is ExtractedFacts:
-            return ExtractedFacts(facts=_facts(ask.fields))
-        if kind is FactVerdicts:
-            return FactVerdicts(verdicts=_verdicts(ask.fields["facts"]))
-        if kind is CanonicalPredicates:
+        if kind is answers.ExtractedFacts:
+            return answers.ExtractedFacts(facts=_facts(ask.fields))
+        if kind is answers.FactVerdicts:
+            return answers.FactVerdicts(verdicts=_verdicts(ask.fields["facts"]))
+        if kind is answers.CanonicalPredicates:
             asked = [each["name"] for each in ask.fields["predicates"]]
-            same = [CanonicalPredicate(name=each, canonical=each, one_at_a_time=False) for each in asked]
-            return CanonicalPredicates(predicates=same)
+            same = [answers.CanonicalPredicate(name=each, canonical=each, one_at_a_time=False) for each in asked]
+            return answers.CanonicalPredicates(predicates=same)
         empty = {
-            Reflection: Reflection(missed=[], unsupported=[]),
-            Resolutions: Resolutions(resolutions=[]),
-            Summaries: Summaries(summaries=[]),
+            answers.Reflection: answers.Reflection(missed=[], unsupported=[]),
+            answers.Resolutions: answers.Resolutions(resolutions=[]),
+            answers.Summaries: answers.Summaries(summaries=[]),
         }
         return empty[kind]
 
@@ -106,10 +94,10 @@ def _names(fields: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*([episode["speaker"]] if episode.get("speaker") else []), *ends, *told]))
 
 
-def _facts(fields: Mapping[str, Any]) -> list[ExtractedFact]:
+def _facts(fields: Mapping[str, Any]) -> list[answers.ExtractedFact]:
     ids = {each["name"]: each["id"] for each in fields["entities"]}
     return [
-        ExtractedFact(
+        answers.ExtractedFact(
             subject=ids[subject], predicate="RELATES_TO", objects=[ids[object_]], sentence=sentence, quote=words,
             valid_at=since, invalid_at=None, edge_type="semantic", confidence=0.9,
         )
@@ -118,10 +106,10 @@ def _facts(fields: Mapping[str, Any]) -> list[ExtractedFact]:
     ]  # fmt: skip
 
 
-def _verdicts(facts: list[dict[str, Any]]) -> list[FactVerdict]:
+def _verdicts(facts: list[dict[str, Any]]) -> list[answers.FactVerdict]:
     ruled_out = {sentence: other for _, _, sentence, _, other in STATED.values() if other}
     return [
-        FactVerdict(
+        answers.FactVerdict(
             fact=fact["id"], known=known["id"], verdict="supersedes", confidence=1.0, holds="new", reason="told"
         )
         for fact in facts

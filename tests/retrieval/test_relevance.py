@@ -11,27 +11,14 @@ from hypothesis import strategies as st
 
 from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Answerable
-from kg_memory.retrieval.answerable import (
-    FAR,
-    NO,
-    UNLIKELY,
-    WEIGHTS,
-    WORDLESS,
-    Evidence,
-    QuestionStatistics,
-    explain_doubt,
-    judge_answerable,
-    nearness,
-    probability,
-    weigh_evidence,
-)
+from kg_memory.retrieval import answerable
 from kg_memory.retrieval.ranking import NO_HITS, Hits
 from kg_memory.retrieval.retrievers import rarity
 from kg_memory.text.identity import alias_key
 from kg_memory.text.tokenise import terms
 
 COUNTS: Any = dict.fromkeys(KINDS, 1000)
-ASKED = QuestionStatistics(
+ASKED = answerable.QuestionStatistics(
     ["oslo", "like"], {kind: {"oslo": 2, "like": 400} for kind in KINDS}, COUNTS, frozenset({alias_key("Ann")})
 )
 RARE, COMMON = rarity(2, 1000), rarity(400, 1000)
@@ -40,7 +27,7 @@ SCORED = st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 1000)).map(
 )
 SHARES = st.floats(0, 1)
 UNANSWERED: tuple[Any, ...] = ("unlikely", "no")
-EVIDENCE = st.builds(Evidence, *[SHARES] * 5, st.floats(-1, 1))
+EVIDENCE = st.builds(answerable.Evidence, *[SHARES] * 5, st.floats(-1, 1))
 
 
 def hits(words: Any = (), meaning: Any = (), kind: str = "facts") -> Any:
@@ -48,7 +35,7 @@ def hits(words: Any = (), meaning: Any = (), kind: str = "facts") -> Any:
 
 
 def told(found: Any, *rows: Any) -> float:
-    return probability(weigh_evidence(ASKED, found, *rows))
+    return answerable.probability(answerable.weigh_evidence(ASKED, found, *rows))
 
 
 @given(SCORED, SCORED, st.sampled_from(KINDS), st.floats(0, 2), st.lists(st.text(max_size=3), max_size=3))
@@ -56,8 +43,10 @@ def test_relevance_is_a_probability(words: Any, meaning: Any, kind: str, distanc
     own = {id_ for id_, _ in (*words, *meaning)}
     tellers = {id_: ["Ann"] for id_ in sorted(own)[: 2 * (kind == "facts")]}
     baseline = {"distance": distance, "speakers": []}
-    found = weigh_evidence(replace(ASKED, terms=texts), hits(words, meaning, kind), tellers, baseline=baseline)
-    assert 0 <= probability(found) <= 1
+    found = answerable.weigh_evidence(
+        replace(ASKED, terms=texts), hits(words, meaning, kind), tellers, baseline=baseline
+    )
+    assert 0 <= answerable.probability(found) <= 1
     assert all(0 <= each <= 1 for each in astuple(found)[:-1])
     assert -1 <= found.told <= 1
 
@@ -68,18 +57,20 @@ def test_relevance_rises_with_coverage(one: float, other: float, meaning: Any) -
     assert told(hits([("a", low)], meaning)) <= told(hits([("a", high)], meaning))
 
 
-@given(EVIDENCE, st.sampled_from(list(Evidence.__slots__)), SHARES)
-def test_relevance_rises_with_each_kind_of_evidence(found: Evidence, name: str, value: float) -> None:
+@given(EVIDENCE, st.sampled_from(list(answerable.Evidence.__slots__)), SHARES)
+def test_relevance_rises_with_each_kind_of_evidence(found: answerable.Evidence, name: str, value: float) -> None:
     low, high = sorted((value, getattr(found, name)))
-    assert probability(replace(found, **{name: low})) <= probability(replace(found, **{name: high}))
+    assert answerable.probability(replace(found, **{name: low})) <= answerable.probability(
+        replace(found, **{name: high})
+    )
 
 
 def test_evidence_weights_are_positive() -> None:
-    assert min(astuple(WEIGHTS)) > 0
+    assert min(astuple(answerable.WEIGHTS)) > 0
 
 
 def test_relevance_is_unlikely_without_hits() -> None:
-    assert told(hits()) < UNLIKELY
+    assert told(hits()) < answerable.UNLIKELY
 
 
 def test_relevance_is_higher_for_rare_word() -> None:
@@ -95,22 +86,28 @@ def test_relevance_is_higher_if_words_and_vectors_agree() -> None:
 def test_relevance_is_higher_if_named_person_said_it() -> None:
     found = hits([("a", 9.0), ("b", 1.0)], [("a", 0.9), ("b", 0.1)])
     by_ann, by_bob = ({"a": [who], "b": [other]} for who, other in (("Ann", "Bob"), ("Bob", "Ann")))
-    assert weigh_evidence(ASKED, found, by_ann).told > 0 > weigh_evidence(ASKED, found, by_bob).told
+    assert (
+        answerable.weigh_evidence(ASKED, found, by_ann).told > 0 > answerable.weigh_evidence(ASKED, found, by_bob).told
+    )
     assert told(found, by_ann) > told(found) > told(found, by_bob)
-    assert weigh_evidence(replace(ASKED, subjects=frozenset()), found, {}).told == 0
+    assert answerable.weigh_evidence(replace(ASKED, subjects=frozenset()), found, {}).told == 0
 
 
 def test_nearness_is_relative_to_usual_distance() -> None:
-    assert nearness([("a", 0.5)], 0.5) == 0.5
-    assert nearness([("a", 0.9)], 0.5) > 0.5 > nearness([("a", 0.2)], 0.5)
-    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 1000) == 0.5, "the mean of both"
-    assert nearness([("a", 0.9), ("b", 0.1)], 0.5, 20) == nearness([("a", 0.9)], 0.5), "of few texts only the first"
+    assert answerable.nearness([("a", 0.5)], 0.5) == 0.5
+    assert answerable.nearness([("a", 0.9)], 0.5) > 0.5 > answerable.nearness([("a", 0.2)], 0.5)
+    assert answerable.nearness([("a", 0.9), ("b", 0.1)], 0.5, 1000) == 0.5, "the mean of both"
+    assert answerable.nearness([("a", 0.9), ("b", 0.1)], 0.5, 20) == answerable.nearness([("a", 0.9)], 0.5), (
+        "of few texts only the first"
+    )
 
 
 def test_relevance_without_vectors_uses_defaults() -> None:
-    by_words = weigh_evidence(ASKED, hits([("a", RARE)]))
-    assert by_words == Evidence(known=1.0, covered=by_words.covered)
-    assert weigh_evidence(ASKED, hits([("a", RARE)], [("a", 0.9)]), [], []).lines == Evidence().lines
+    by_words = answerable.weigh_evidence(ASKED, hits([("a", RARE)]))
+    assert by_words == answerable.Evidence(known=1.0, covered=by_words.covered)
+    assert (
+        answerable.weigh_evidence(ASKED, hits([("a", RARE)], [("a", 0.9)]), [], []).lines == answerable.Evidence().lines
+    )
 
 
 def test_relevance_ignores_names_and_summaries() -> None:
@@ -127,23 +124,26 @@ def test_relevance_ignores_names_and_summaries() -> None:
         ("salary?", 'nothing here tells of "salary"'),
         ("Describe Oslo", 'nothing here tells of "Describe"'),
         ("Does Ann like Oslo?", "Ann is known, but what comes close was told by others"),
-        ("Who likes Oslo?", FAR),
-        ("Who is it?", WORDLESS),
+        ("Who likes Oslo?", answerable.FAR),
+        ("Who is it?", answerable.WORDLESS),
         ("安娜的工资是多少？", 'nothing here tells of "安娜的工资是多少"'),
     ],
 )
 def test_explain_doubt_returns_the_reason(question: str, reason: str) -> None:
     often = {"facts": {"ann": 5, "oslo": 2, "like": 400}}
     asked = replace(ASKED, terms=terms(question), frequencies=often)
-    assert explain_doubt(question, asked, Evidence(told=-0.5)) == reason
+    assert answerable.explain_doubt(question, asked, answerable.Evidence(told=-0.5)) == reason
 
 
 def test_judge_answers_yes_or_abstains_below_threshold() -> None:
-    verdicts = [judge_answerable(relevance, "why", 0.0) for relevance in (1.0, UNLIKELY - 0.001, NO - 0.001)]
+    verdicts = [
+        answerable.judge_answerable(relevance, "why", 0.0)
+        for relevance in (1.0, answerable.UNLIKELY - 0.001, answerable.NO - 0.001)
+    ]
     assert [each.value for each in verdicts if each] == ["yes"]
     assert verdicts == [Answerable(value="yes"), *(Answerable(value=each, reason="why") for each in UNANSWERED)]
-    for relevance in (NO, 0.7):
-        strict = judge_answerable(relevance, "why", 0.8)
+    for relevance in (answerable.NO, 0.7):
+        strict = answerable.judge_answerable(relevance, "why", 0.8)
         assert strict is not None
         assert (bool(strict), strict.abstains, strict.value, str(strict)) == (
             False,
@@ -151,4 +151,4 @@ def test_judge_answers_yes_or_abstains_below_threshold() -> None:
             "unlikely",
             "The memory does not know this: why.",
         )
-    assert judge_answerable(None, "why", 0.8) is None
+    assert answerable.judge_answerable(None, "why", 0.8) is None

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kg_memory.falkor.queries import features
+from kg_memory.retrieval import traversal
 from kg_memory.retrieval.ranking import NO_HITS, Hits, positive
-from kg_memory.retrieval.traversal import (
-    HIT_WEIGHT,
-    MENTIONED,
-    PART_WEIGHT,
-    STATED_SHARE,
-    Origins,
-    find_seeds,
-    score_communities,
-    score_episodes,
-)
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.text.identity import alias_key
@@ -37,20 +28,20 @@ def test_find_seeds_weighs_named_entities_by_rarity() -> None:
     hits = Hits([("oslo", 3.0), ("ann", 2.0)], [("mia", 0.9)], [])
     named = [{"id": "ann", "keys": ["ann"], "mentions": 1}]
     parts = {"ann": ["hand"], "will": ["last words"]}
-    weights = find_seeds(Origins(named, [{"id": "bob", "mentions": 1}], parts, 9), hits)
-    assert weights["oslo"] == weights["mia"] == HIT_WEIGHT
-    assert weights["hand"] == PART_WEIGHT * weights["ann"]
-    assert weights["bob"] == HIT_WEIGHT * weights["ann"]
+    weights = traversal.find_seeds(traversal.Origins(named, [{"id": "bob", "mentions": 1}], parts, 9), hits)
+    assert weights["oslo"] == weights["mia"] == traversal.HIT_WEIGHT
+    assert weights["hand"] == traversal.PART_WEIGHT * weights["ann"]
+    assert weights["bob"] == traversal.HIT_WEIGHT * weights["ann"]
     assert "last words" not in weights
 
 
 def test_find_seeds_is_empty_without_names_or_hits() -> None:
-    assert find_seeds(Origins([], [], {}, 0), NO_HITS) == {}
+    assert traversal.find_seeds(traversal.Origins([], [], {}, 0), NO_HITS) == {}
 
 
 def test_find_communities_adds_up_weights_of_members() -> None:
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
-    flow = score_communities({"ann": 2.0, "bob": 0.5})
+    flow = traversal.score_communities({"ann": 2.0, "bob": 0.5})
     assert answered(flow, {features.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
 
 
@@ -65,9 +56,9 @@ def test_score_episodes_uses_best_fact_speaker_and_mentions() -> None:
         "mentions": {"speaker": None, "mentions": True},
         "neither": {"speaker": "Bob", "mentions": False},
     }
-    rest = 1 - STATED_SHARE
-    assert score_episodes({"f1": 0.5, "f2": 1.0}, statements, {"ann": [alias_key("Ann")]}, candidates) == {
-        "states": STATED_SHARE, "all": STATED_SHARE * 0.5 + rest, "said": rest, "mentions": rest * MENTIONED,
+    rest = 1 - traversal.STATED_SHARE
+    assert traversal.score_episodes({"f1": 0.5, "f2": 1.0}, statements, {"ann": [alias_key("Ann")]}, candidates) == {
+        "states": traversal.STATED_SHARE, "all": traversal.STATED_SHARE * 0.5 + rest, "said": rest, "mentions": rest * traversal.MENTIONED,
     }  # fmt: skip
 
 

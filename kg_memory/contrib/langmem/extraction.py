@@ -10,17 +10,7 @@ from uuid import uuid4
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, Field, ValidationError, create_model
 
-from kg_memory.contrib.langmem.asking import (
-    EXTRACT_THREAD,
-    MANAGE_MEMORIES,
-    Changes,
-    Config,
-    FlowRunnable,
-    Records,
-    ask_chat,
-    open_model,
-    write_messages,
-)
+from kg_memory.contrib.langmem import asking
 from kg_memory.contrib.langmem.store import Record
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.llm.prompts import strict_schema
@@ -71,7 +61,7 @@ class Existing(NamedTuple):
     content: Any
 
 
-class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
+class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
     """A runnable that reads a conversation and existing memories, and returns updated and new memories.
 
     The input is ``{"messages": [...], "existing": [...]}``; nothing is stored. *schemas* are the pydantic models of
@@ -92,11 +82,11 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
         """Open the model. By default, the model may add and change memories, but not remove them."""
         self.schemas = {schema.__name__: schema for schema in _validate_schemas(schemas)}
         self.instructions = instructions
-        self._model = open_model(model)
+        self._model = asking.open_model(model)
         self._inserts, self._updates, self._deletes = enable_inserts, enable_updates, enable_deletes
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
-    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[list[ExtractedMemory]]:
+    def _run(self, input_: Mapping[str, Any], config: asking.Config) -> Flow[list[ExtractedMemory]]:
         """Return the existing memories in *input_*, updated or marked as removed, then the new ones."""
         del config
         existing = list(self.read_existing(input_.get("existing") if isinstance(input_, Mapping) else None))
@@ -115,7 +105,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
 
         *input_* is the runnable's input (messages), and *existing* are the stored memories in it.
         """
-        messages = write_messages(require_messages(input_))
+        messages = asking.write_messages(require_messages(input_))
         memories, removed = list(existing), set[str]()
         for _ in range(validate_count("max_steps", input_.get("max_steps") or 1)):
             form = self._forms[bool(memories)]
@@ -127,7 +117,9 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
                 if memory.id not in removed
             ]
             fields = {"lists": list(form.answer.model_fields), "kinds": self._kinds(), "existing": shown}
-            answer = yield from ask_chat(self._model, form, **fields, messages=messages, instructions=self.instructions)
+            answer = yield from asking.ask_chat(
+                self._model, form, **fields, messages=messages, instructions=self.instructions
+            )
             if not _apply(answer, memories, removed):
                 break
         return memories, removed
@@ -160,7 +152,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
     def _kinds(self) -> list[Record]:
         return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
-    def _form(self, *, exists: bool) -> PromptTemplate[Changes] | None:
+    def _form(self, *, exists: bool) -> PromptTemplate[asking.Changes] | None:
         """Return the prompt that asks the model for changes to memories, or None if no change is permitted.
 
         Memories can always be added while there are none (*exists* is False).
@@ -174,7 +166,7 @@ class MemoryManager(FlowRunnable[list[ExtractedMemory]]):
                 lists[CHANGED + name] = (Annotated[list[changed], Field(max_length=MOST)], ...)
         if self._deletes and exists:
             lists[REMOVED] = (Annotated[list[int], Field(max_length=MOST)], ...)
-        return replace(MANAGE_MEMORIES, answer=_make_answer(Changes.__name__, lists)) if lists else None
+        return replace(asking.MANAGE_MEMORIES, answer=_make_answer(asking.Changes.__name__, lists)) if lists else None
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
@@ -201,7 +193,7 @@ def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> b
 create_memory_manager = MemoryManager
 
 
-class ThreadExtractor(FlowRunnable[BaseModel]):
+class ThreadExtractor(asking.FlowRunnable[BaseModel]):
     """A runnable that fills a pydantic model, *schema*, from a conversation; by default, with its title and summary.
 
     The input is ``{"messages": [...]}``. Errors: `SettingsError` for an invalid argument.
@@ -209,21 +201,25 @@ class ThreadExtractor(FlowRunnable[BaseModel]):
 
     def __init__(self, model: BaseChatModel | str, /, schema: Schema | None = None, instructions: str = "") -> None:
         [self._schema] = _validate_schemas([SummarizeThread if schema is None else schema])
-        self._model, self._instructions = open_model(model), instructions
+        self._model, self._instructions = asking.open_model(model), instructions
         records = Annotated[list[self._schema], Field(min_length=1, max_length=1)]  # type: ignore[name-defined]
-        self._form = replace(EXTRACT_THREAD, answer=_make_answer(Records.__name__, {"records": (records, ...)}))
+        self._form = replace(
+            asking.EXTRACT_THREAD, answer=_make_answer(asking.Records.__name__, {"records": (records, ...)})
+        )
 
-    def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[BaseModel]:
+    def _run(self, input_: Mapping[str, Any], config: asking.Config) -> Flow[BaseModel]:
         """Return the instance of the schema that the model extracts from ``input_["messages"]``.
 
         Errors: `InputError` without messages.
         """
         del config
-        messages = write_messages(require_messages(input_))
+        messages = asking.write_messages(require_messages(input_))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
         kind, wishes = self._schema.model_json_schema(), self._instructions
-        answer: Any = yield from ask_chat(self._model, self._form, kind=kind, messages=messages, instructions=wishes)
+        answer: Any = yield from asking.ask_chat(
+            self._model, self._form, kind=kind, messages=messages, instructions=wishes
+        )
         record: BaseModel = answer.records[0]
         return record
 

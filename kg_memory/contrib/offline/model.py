@@ -15,17 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from kg_memory.contrib.offline import lexicon
+from kg_memory.contrib.offline import facts, lexicon
 from kg_memory.contrib.offline.chinese import read_chinese
 from kg_memory.contrib.offline.english import read_english
-from kg_memory.contrib.offline.facts import (
-    GivenEntity,
-    is_same_name,
-    list_entities,
-    name_key,
-    write_facts,
-    write_record_facts,
-)
 from kg_memory.contrib.offline.judging import JudgedFact, judge_facts
 from kg_memory.contrib.offline.names import find_mentions
 from kg_memory.contrib.offline.records import has_one_value, read_record
@@ -199,11 +191,11 @@ def _extract(fields: Fields) -> Answer:
         things = [thing for field in read_record(episode["content"]) for thing in (field.subject, field.object)]
         names = [(thing.name, thing.type) for thing in things]
     else:
-        names = list_entities(_read_message(episode, fields.get("previous") or ()), episode.get("speaker"))
+        names = facts.list_entities(_read_message(episode, fields.get("previous") or ()), episode.get("speaker"))
     distinct: dict[str, tuple[str, str]] = {}
     for name, kind in names:
         if name.strip():
-            distinct.setdefault(name_key(name) or name, (name, kind))
+            distinct.setdefault(facts.name_key(name) or name, (name, kind))
     entities = [{"name": name[:512], "type": _to_user_type(kind, types)} for name, kind in distinct.values()]
     return {"entities": entities[:MOST]}
 
@@ -229,14 +221,14 @@ def _facts(fields: Fields) -> Answer:
     *fields* are the values in the prompt: the message ("episode") and the entities. A fact refers to an entity by its
     id in the prompt.
     """
-    episode, entities = fields["episode"], [GivenEntity.of(entity) for entity in fields["entities"]]
+    episode, entities = fields["episode"], [facts.GivenEntity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
-        return {"facts": write_record_facts(read_record(episode["content"]), entities)}
+        return {"facts": facts.write_record_facts(read_record(episode["content"]), entities)}
     names = [name for entity in entities for name in entity.called]
     reading = _read_message(episode, fields.get("previous") or (), names)
     predicates = [type_["name"] for type_ in fields.get("fact_types") or ()]
     at = parse_instant(episode.get("at")) or datetime.now(UTC)
-    return {"facts": write_facts(reading, episode["content"], episode.get("speaker"), at, entities, predicates)}
+    return {"facts": facts.write_facts(reading, episode["content"], episode.get("speaker"), at, entities, predicates)}
 
 
 def _read(fields: Fields) -> Answer:
@@ -268,7 +260,7 @@ def _resolve(fields: Fields) -> Answer:
         same = _match(entity)
         names = [entity["name"], *([same["name"]] if same else [])]
         # Keep the longest name; of equally long ones, the existing.
-        name = max(reversed(names), key=lambda name: len(name_key(name)))
+        name = max(reversed(names), key=lambda name: len(facts.name_key(name)))
         chosen = same["id"] if same else None
         resolutions.append({"entity": entity["id"], "same_as": chosen, "name": name, "confidence": 1.0})
     return {"resolutions": resolutions}
@@ -280,8 +272,8 @@ def _match(entity: Fields) -> Fields | None:
     If several candidates may be the same, one is returned only if its name is equal.
     """
     fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
-    key = name_key(entity["name"])
-    exact = [candidate for candidate in fitting if name_key(candidate["name"]) == key]
+    key = facts.name_key(entity["name"])
+    exact = [candidate for candidate in fitting if facts.name_key(candidate["name"]) == key]
     chosen = exact or fitting
     return chosen[0] if len(chosen) == 1 or exact else None
 
@@ -290,7 +282,7 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
     types = {str(entity.get("type", "")), str(candidate.get("type", ""))}
     type_ = PERSON if PERSON in types and types <= {PERSON, "Entity"} else ""
     names = (candidate["name"], *candidate.get("aliases", ()))
-    return any(is_same_name(entity["name"], name, type_) for name in names)
+    return any(facts.is_same_name(entity["name"], name, type_) for name in names)
 
 
 def _judge(fields: Fields) -> Answer:

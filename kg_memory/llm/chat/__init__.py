@@ -15,6 +15,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
+from kg_memory.llm import retry
 from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, first_answer, is_refusal, parse, salvage
 from kg_memory.llm.chat.wire import (
     AnswerFormat,
@@ -27,18 +28,6 @@ from kg_memory.llm.chat.wire import (
 )
 from kg_memory.llm.embeddings import NO_KEY, http_clients, limiter_of, model_name_of, secrets_of
 from kg_memory.llm.prompts import render_prompt, schema_text
-from kg_memory.llm.retry import (
-    RateLimiter,
-    RequestFailure,
-    RetryPolicy,
-    Sleeper,
-    diagnose,
-    make_error,
-    timeout_of,
-    tokens_by_bytes,
-    with_retries,
-    within,
-)
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask, both
@@ -150,9 +139,9 @@ class ChatModel:
         model: BaseChatModel,
         *,
         repairs: int = 2,
-        retry_policy: RetryPolicy | None = None,
-        sleeper: Sleeper | None = None,
-        limiter: RateLimiter | None = None,
+        retry_policy: retry.RetryPolicy | None = None,
+        sleeper: retry.Sleeper | None = None,
+        limiter: retry.RateLimiter | None = None,
     ) -> None:
         """Wrap *model*. Raises: `SettingsError` if it is not a LangChain chat model."""
         if not isinstance(model, BaseChatModel):
@@ -162,8 +151,8 @@ class ChatModel:
         self.model = model
         self._asked = read_all(model)
         self._repairs = repairs
-        self._retry_policy = retry_policy or RetryPolicy()
-        self._sleeper = sleeper or Sleeper()
+        self._retry_policy = retry_policy or retry.RetryPolicy()
+        self._sleeper = sleeper or retry.Sleeper()
         self._formats = formats_for(model)
         # What the server supports, learned from its first replies.
         self._format, self._takes_temperature = self._formats[0], True
@@ -232,7 +221,7 @@ class ChatModel:
             try:
                 reply = yield from self._send(ChatRequest(with_schema, ask.prompt, form, temperature))
             except Exception as error:  # noqa: BLE001 - raised below
-                failure, fallback = diagnose(error, secrets_of(self.model)), self._format_after(form)
+                failure, fallback = retry.diagnose(error, secrets_of(self.model)), self._format_after(form)
                 if temperature and failure.status == 400 and "temperature" in failure.reason:
                     temperature = False
                 elif fallback is not None and _is_unsupported(error, failure):
@@ -268,10 +257,10 @@ class ChatModel:
 
         If an error contains a reply, such as a truncated one, this reply is returned instead.
         """
-        tokens = sum(tokens_by_bytes(str(message.content)) for message in request.messages)
+        tokens = sum(retry.tokens_by_bytes(str(message.content)) for message in request.messages)
         try:
-            reply: Reply = yield from with_retries(
-                within(timeout_of(self.model), make_request(self._asked, request)),
+            reply: Reply = yield from retry.with_retries(
+                retry.within(retry.timeout_of(self.model), make_request(self._asked, request)),
                 self._retry_policy,
                 self.limiter,
                 self._sleeper,
@@ -337,7 +326,7 @@ def _defect(reply: Reply) -> str:
     return "cut off" if reply.cut_off else "empty" if not reply.text.strip() else "unreadable"
 
 
-def _is_unsupported(error: Exception, failure: RequestFailure) -> bool:
+def _is_unsupported(error: Exception, failure: retry.RequestFailure) -> bool:
     """Return whether *error* means that the server does not support the answer format, so that another may work.
 
     *failure* is the diagnosis of *error*.
@@ -346,12 +335,12 @@ def _is_unsupported(error: Exception, failure: RequestFailure) -> bool:
     return is_unable and not failure.filtered and not _is_too_long(failure)
 
 
-def _is_too_long(failure: RequestFailure) -> bool:
+def _is_too_long(failure: retry.RequestFailure) -> bool:
     words = failure.reason.lower()
     return "context" in words and any(word in words for word in ("length", "size", "window", "exceed", "maximum"))
 
 
-def to_error(failure: RequestFailure, name: str) -> KGMemoryError:
+def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:
     """Return the exception to raise for a failed request to the model *name*; its message says what the user can do."""
     status = failure.status
     remedies = (
@@ -365,4 +354,4 @@ def to_error(failure: RequestFailure, name: str) -> KGMemoryError:
         (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
         (True, ModelError, "check the server's log and the model's settings"),
     )
-    return make_error(f"the model {name}", failure, remedies)
+    return retry.make_error(f"the model {name}", failure, remedies)

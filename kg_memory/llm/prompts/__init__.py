@@ -17,19 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from kg_memory.llm.prompts.answers import (
-    CanonicalPredicates,
-    Descriptions,
-    EpisodeReading,
-    ExtractedEntities,
-    ExtractedFacts,
-    FactVerdicts,
-    FactWorths,
-    Reflection,
-    Resolutions,
-    Scores,
-    Summaries,
-)
+from kg_memory.llm.prompts import answers
 from kg_memory.runtime.effects import Ask, PromptTemplate
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -74,19 +62,21 @@ _load = partial(load_prompt, __package__)
 PREAMBLE = files(__package__).joinpath("preamble.md").read_text(encoding="utf-8")
 """The text before every prompt: it tells the model not to follow instructions in the fenced data."""
 
-EXTRACT_MESSAGE = _load("extract_message", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
-EXTRACT_TEXT = _load("extract_text", ExtractedEntities, "episode", "previous", "entity_types", "instructions")
-EXTRACT_JSON = _load("extract_json", ExtractedEntities, "episode", "entity_types", "instructions")
-READ = _load("read", EpisodeReading, "episode", "previous", "entity_types", "fact_types", "instructions")
-REFLECT = _load("reflect", Reflection, "episode", "previous", "entity_types", "entities")
-RESOLVE = _load("resolve", Resolutions, "episode", "previous", "entities")
-FACTS = _load("facts", ExtractedFacts, "episode", "previous", "entities", "fact_types", "instructions")
-PREDICATES = _load("predicates", CanonicalPredicates, "predicates", "known")
-JUDGE = _load("judge", FactVerdicts, "facts")
-ADMIT = _load("admit", FactWorths, "facts")
-SUMMARISE = _load("summarise", Summaries, "entities")
-SCORE = _load("score", Scores, "question", "texts")
-COMMUNITY = _load("community", Descriptions, "communities")
+EXTRACT_MESSAGE = _load(
+    "extract_message", answers.ExtractedEntities, "episode", "previous", "entity_types", "instructions"
+)
+EXTRACT_TEXT = _load("extract_text", answers.ExtractedEntities, "episode", "previous", "entity_types", "instructions")
+EXTRACT_JSON = _load("extract_json", answers.ExtractedEntities, "episode", "entity_types", "instructions")
+READ = _load("read", answers.EpisodeReading, "episode", "previous", "entity_types", "fact_types", "instructions")
+REFLECT = _load("reflect", answers.Reflection, "episode", "previous", "entity_types", "entities")
+RESOLVE = _load("resolve", answers.Resolutions, "episode", "previous", "entities")
+FACTS = _load("facts", answers.ExtractedFacts, "episode", "previous", "entities", "fact_types", "instructions")
+PREDICATES = _load("predicates", answers.CanonicalPredicates, "predicates", "known")
+JUDGE = _load("judge", answers.FactVerdicts, "facts")
+ADMIT = _load("admit", answers.FactWorths, "facts")
+SUMMARISE = _load("summarise", answers.Summaries, "entities")
+SCORE = _load("score", answers.Scores, "question", "texts")
+COMMUNITY = _load("community", answers.Descriptions, "communities")
 
 
 def render_prompt(ask: Ask) -> str:

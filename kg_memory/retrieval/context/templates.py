@@ -19,6 +19,7 @@ from types import MappingProxyType
 from kg_memory.models.graph import KINDS, Episode, Fact, Kind, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
 from kg_memory.plugins import load_plugins
+from kg_memory.retrieval.context import packing
 from kg_memory.retrieval.context.lines import (
     EpisodeLine,
     FactLine,
@@ -29,19 +30,6 @@ from kg_memory.retrieval.context.lines import (
     join_warnings,
     make_sections,
     result_text,
-)
-from kg_memory.retrieval.context.packing import (
-    Choice,
-    Group,
-    choose,
-    find_repeats,
-    group_results,
-    join_facts,
-    join_turns,
-    kind_of,
-    leave_out,
-    same_as,
-    token_cost,
 )
 from kg_memory.text import context_markers
 from kg_memory.text.dated import date_in_words
@@ -141,24 +129,24 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     now = results.time.believed_at if results.time else None
     maker = LineMaker(template.escape, frozenset(terms(results.question)), now)
 
-    def write(group: Group, length: int) -> Line:
-        kind = kind_of(group[0])
+    def write(group: packing.Group, length: int) -> Line:
+        kind = packing.kind_of(group[0])
         section = template.sections[kind]
         parts = (replace(maker, length=length) if kind == "episodes" else maker).make(group)
         text, heading = section.line(parts), section.heading(parts) if section.heading else ""
-        tokens = token_cost(text + template.between_lines)
+        tokens = packing.token_cost(text + template.between_lines)
         return Line(kind=kind, id=id_of(group[0]), text=text, tokens=tokens, heading=heading)
 
-    groups = group_results(results)
+    groups = packing.group_results(results)
     groups["episodes"], withheld = _split_withheld(groups["episodes"])
-    repeats = find_repeats(results)
-    shown, reasons = leave_out({kind: groups[kind] for kind in template.sections}, results.question)
+    repeats = packing.find_repeats(results)
+    shown, reasons = packing.leave_out({kind: groups[kind] for kind in template.sections}, results.question)
     if "episodes" in shown:
-        shown["episodes"] = join_turns(shown["episodes"], content_stems(results.question))
+        shown["episodes"] = packing.join_turns(shown["episodes"], content_stems(results.question))
     if {"facts", "episodes"} <= shown.keys():
-        shown = join_facts(shown, repeats)
-    room = max_tokens - 1 - token_cost(template.head + template.foot)
-    choice = choose(shown, write, _section_costs(template), room, repeats)
+        shown = packing.join_facts(shown, repeats)
+    room = max_tokens - 1 - packing.token_cost(template.head + template.foot)
+    choice = packing.choose(shown, write, _section_costs(template), room, repeats)
     lines = _sort_lines(choice, results, template)
     left_out = [*_omissions(results, shown, choice, reasons), *withheld]
     if results.abstains:
@@ -184,7 +172,7 @@ def _drop(line: Line) -> Explanation:
     return Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY)
 
 
-def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]]:
+def _split_withheld(groups: list[packing.Group]) -> tuple[list[packing.Group], list[Explanation]]:
     """Remove messages that look like prompt injections; return (remaining groups, explanations for the removed).
 
     A group is a tuple of results that share a line.
@@ -198,7 +186,9 @@ def _split_withheld(groups: list[Group]) -> tuple[list[Group], list[Explanation]
 def _section_costs(template: Template) -> dict[Kind, int]:
     """Return the number of tokens of the fixed texts around each section of *template*: ``{"facts": 12, ...}``."""
     between = template.between_sections
-    return {kind: token_cost(section.begin + section.end + between) for kind, section in template.sections.items()}
+    return {
+        kind: packing.token_cost(section.begin + section.end + between) for kind, section in template.sections.items()
+    }
 
 
 def _assemble_text(lines: Sequence[Line], template: Template) -> str:
@@ -214,7 +204,7 @@ def _assemble_text(lines: Sequence[Line], template: Template) -> str:
     return f"{template.head}{template.between_sections.join(sections)}{template.foot}" if sections else ""
 
 
-def _sort_lines(choice: Choice, results: SearchResults, template: Template) -> list[Line]:
+def _sort_lines(choice: packing.Choice, results: SearchResults, template: Template) -> list[Line]:
     """Return the lines of *choice* in the order of the context: by section of *template*, and messages by time.
 
     *results* has the times. Each message has its day as heading. If all below it have the same time, the heading shows
@@ -232,7 +222,10 @@ def _sort_lines(choice: Choice, results: SearchResults, template: Template) -> l
 
 
 def _omissions(
-    results: SearchResults, shown: Mapping[Kind, list[Group]], choice: Choice, reasons: Mapping[tuple[Kind, str], str]
+    results: SearchResults,
+    shown: Mapping[Kind, list[packing.Group]],
+    choice: packing.Choice,
+    reasons: Mapping[tuple[Kind, str], str],
 ) -> Iterator[Explanation]:
     """Yield an `Explanation` for each of *results* that has no line of its own in the prompt text.
 
@@ -240,7 +233,7 @@ def _omissions(
     kind and id.
     """
     firsts = {
-        (kind_of(value), id_of(value)): id_of(group[0])
+        (packing.kind_of(value), id_of(value)): id_of(group[0])
         for group in chain.from_iterable(shown.values())
         for value in group
     }
@@ -253,7 +246,7 @@ def _omissions(
                 yield _omission(kind, value, NO_SECTION)
             elif id_ not in lines:
                 first = firsts.get((kind, id_), id_)
-                reason = reasons.get((kind, id_)) or choice.left_out.get((kind, id_)) or same_as(first)
+                reason = reasons.get((kind, id_)) or choice.left_out.get((kind, id_)) or packing.same_as(first)
                 yield _omission(kind, value, reason)
 
 
