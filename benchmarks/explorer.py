@@ -121,7 +121,7 @@ def measure(folder: Path, rounds: int) -> dict[str, Figures]:
     """Return the figures of each part, as medians of *rounds* rounds."""
     taken: dict[str, list[Figures]] = {name: [] for name in ("cold", "warm", "drag", "memory")}
     for _ in range(rounds):
-        with served(folder) as port:
+        with served(folder) as (port, _):
             urlopen(f"http://127.0.0.1:{port}/v1/namespaces/another/stats").close()  # until the database is there
             for name in ("cold", "warm"):
                 with Browser() as browser:
