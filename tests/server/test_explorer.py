@@ -25,16 +25,7 @@ ARRAYS = {"u1": "B", "u2": "H", "u4": "I", "i4": "i", "f8": "d"}
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "kg_memory/contrib/server/explorer/static"
 ROW = re.compile(r"^\| (\S+) \| (\S+) \| ([\d.]+) \| (\S+) \| (.+?) \| ([0-9a-f]{64}) \|$", re.MULTILINE)
-MARKUP = (
-    "innerHTML",
-    "outerHTML",
-    "insertAdjacentHTML",
-    "document.write",
-    "DOMParser",
-    "eval(",
-    "new Function",
-    "srcdoc",
-)
+MARKUP = "innerHTML|outerHTML|insertAdjacentHTML|document.write|DOMParser|eval(|new Function|srcdoc".split("|")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +37,8 @@ def story(offline: GraphMemory) -> str:
     office = offline.facts.about("Polaris", namespace=namespace)[0]
     add("Ann", "commutes to", "Oslo", rests_on=[office.id], at="2023-06-01", namespace=namespace)
     add("Polaris", "has an office in", "Oslo", valid_at="2023", invalid_at="2024-05-03", namespace=namespace)
-    offline.add("I live in Bergen.", speaker="Ann", at="2024-01-10", thread="t", trust=0.5, namespace=namespace)
+    content = "I live in Bergen. Coffee keeps me alive, so Lisbon sounds right."
+    offline.add(content, speaker="Ann", at="2024-01-10", thread="t", trust=0.5, namespace=namespace)
     return namespace
 
 
@@ -130,7 +122,7 @@ def test_requests_of_other_origins_cannot_write(serving: Serving) -> None:
     assert httpx.get(f"{serving.url}/v1/namespaces/csrf/stats").json()["episodes"] == 0
 
 
-def test_columns_contain_the_whole_graph(client: Client, story: str, offline: GraphMemory) -> None:
+def test_columns_contain_all_facts_but_quotes(client: Client, story: str, offline: GraphMemory) -> None:
     reader = client("read")
     answer = reader.get("/v1/namespaces/columns%2F1/explorer/columns")
     columns = decode(answer)
@@ -141,7 +133,10 @@ def test_columns_contain_the_whole_graph(client: Client, story: str, offline: Gr
         for number, (subject, predicate) in enumerate(zip(facts["subject"], facts["predicate"], strict=True))
     }
     stored = offline.facts.list(namespace=story)
-    assert told == {(fact.subject, fact.predicate, *fact.objects) for fact in stored}
+    drawn = reader.get("/api/graph/global", params={"namespace": story}).json()["elements"]["edges"]
+    for shown in ({*columns["predicates"]}, {edge["data"]["label"] for edge in drawn}):
+        assert {fact.predicate for fact in stored} - shown == {"SAYS_ABOUT"}, "that fact only quotes"
+    assert told == {(fact.subject, fact.predicate, *fact.objects) for fact in stored if fact.predicate in shown}
     beliefs = columns["beliefs"]
     assert len({len(column) for column in beliefs.values()}) == 1
     office = facts["id"].index(next(fact.id for fact in stored if fact.subject == "Polaris"))

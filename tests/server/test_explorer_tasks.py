@@ -28,14 +28,7 @@ INK = """
 const canvas = document.querySelector("canvas.areas");
 return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
 """
-FILTERS = {
-    "types Topic": "",
-    "kinds event": "",
-    "source": "demo",
-    "speaker": "Tom",
-    "trust": "0.6",
-    "confidence": "0.6",
-}
+FILTERS = "types Topic,|predicates USES,|source,demo|speaker,Tom|trust,0.6|confidence,0.6"
 FILTER = """
 const control = document.querySelector(`[data-control="${arguments[0]}"]`);
 if (!arguments[1]) return control.click();
@@ -68,11 +61,8 @@ def test_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory) 
     state_dispute(offline, "review/1")
 
     def decisions() -> list[str]:
-        reviews = [
-            *offline.reviews.list(namespace="review/1"),
-            *offline.reviews.list(namespace="review/1", decided=True),
-        ]
-        return [one.decision for review in reviews for one in review.decisions]
+        listed = (offline.reviews.list(namespace="review/1", decided=decided) for decided in (False, True))
+        return [one.decision for reviews in listed for review in reviews for one in review.decisions]
 
     page.open("ns=review/1&view=review")
     page.shows("judged by")
@@ -153,7 +143,7 @@ def test_namesakes_are_split_and_split_is_undone(page: Page, offline: GraphMemor
 def test_cross_hairs_move_by_dragging(page: Page) -> None:
     page.open("ns=demo")
     now = count_shown(page)
-    drag(page, ".handle:not(.b)", -400, 0)
+    drag(page, ".handle:not(.b)", -650, 0)
     page.until(lambda: 0 < count_shown(page) < now)
     page.until(lambda: read_link(page).keys() == {"ns", "at"})
     drag(page, ".handle:not(.b)", 0, 120)
@@ -188,7 +178,7 @@ def test_filters_show_fewer_facts(page: Page, offline: GraphMemory) -> None:
     offline.facts.add("Tom", "owns", "boat", trust=0.5, confidence=0.5, source="letters", namespace="demo")
     page.open("ns=demo")
     every = count_shown(page)
-    for control, value in FILTERS.items():
+    for control, value in (filter_.split(",") for filter_ in FILTERS.split("|")):
         page.run(FILTER, control, value)
         page.until(lambda: 0 < count_shown(page) < every)
         page.until(lambda control=control: control.split()[0] in read_link(page))

@@ -23,6 +23,7 @@ from kg_memory.falkor.rows import Row, to_entity
 from kg_memory.models.graph import Fact
 from kg_memory.runtime.effects import fetch, work
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.sentences import is_quote
 from kg_memory.validation import DEFAULT_NAMESPACE
 
 MOST_FACTS = 10_000
@@ -174,10 +175,11 @@ def _to_arguments(**given: str | None) -> dict[str, Any]:
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
-    """Return *facts* as a graph in which entities are nodes and facts are edges.
+    """Return *facts* as a graph in which entities are nodes and facts are edges; facts that only quote are left out.
 
     *ids* are the ids of further entities to include as nodes, even if none of the facts is about them.
     """
+    facts = [fact for fact in facts if not is_quote(fact)]
     ends = yield from fetch(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(id_ for row in ends for id_ in (row["subject"], *row["objects"]))}
@@ -196,8 +198,7 @@ def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Ro
     for fact in facts:
         if fact.id not in by_fact:  # forgotten since it was read
             continue
-        row = by_fact[fact.id]
-        edges += _edges(fact, row)
+        edges += _edges(fact, row := by_fact[fact.id])
         if not row["objects"]:
             alone.setdefault(row["subject"], []).append(fact.sentence)
     return Elements(nodes=[_node(row, alone) for row in stored], edges=edges)
@@ -207,9 +208,8 @@ def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
     """Convert the entity in *row* to a node. *alone* maps entity ids to the sentences of facts without an object."""
     entity = to_entity(row["entity"])
     common = entity.model_dump(include={"id", "type", "summary", "first_seen", "last_seen"})
-    return Node(
-        data=NodeData(**common, label=entity.name, mention_count=row["mentions"], facts=alone.get(entity.id, []))
-    )
+    own = {"label": entity.name, "mention_count": row["mentions"], "facts": alone.get(entity.id, [])}
+    return Node(data=NodeData(**common, **own))
 
 
 def _edges(fact: Fact, row: Row) -> Iterator[Edge]:

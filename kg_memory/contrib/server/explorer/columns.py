@@ -40,27 +40,31 @@ COUNTS = tuple(
     for pattern in ("(n:Fact)", "(n:Belief)", "(n:Verdict {ruling: 'waiting'})", "(n:Identity)", "()-[n:STATES]->()")
 )
 ENTITIES = """
-MATCH (e:Entity)
-WHERE e.evicted IS NULL
+MATCH (e:Entity) WHERE e.evicted IS NULL
 WITH e.type AS type, id(e) AS node, e.id AS id, e.name AS name, indegree(e, 'MENTIONS') AS mentions
 RETURN type, toJSON(collect(node)) AS nodes, string.join(collect(id), '\n') AS ids,
   string.join(collect(replace(name, '\n', ' ')), '\n') AS names, toJSON(collect(mentions)) AS mentions
 ORDER BY type
 """
+# A fact whose sentence only quotes its speaker ("Ann: I love jazz") is left out: the page shows the message.
 FACTS = """
-MATCH (f:Fact)
-WHERE f.evicted IS NULL
+CALL {
+  MATCH (f:Fact) WHERE f.evicted IS NULL AND NOT f.sentence CONTAINS ': ' RETURN f
+  UNION ALL
+  MATCH (f:Fact) WHERE f.evicted IS NULL AND f.sentence CONTAINS ': '
+  OPTIONAL MATCH (x:Episode)-[:STATES]->(f) WHERE f.sentence STARTS WITH (x.speaker + ': ')
+  WITH f, count(x) AS quotes WHERE quotes = 0 RETURN f
+}
+WITH f
 RETURN f.predicate AS predicate, coalesce(f.kind, 'state') AS kind, toJSON(collect(id(f))) AS nodes,
   string.join(collect(f.id), '\n') AS ids, toJSON(collect(coalesce(f.confidence, 1.0))) AS confidences
 ORDER BY predicate, kind
 """
 SUBJECTS = """
-MATCH (s:Entity)-[:SUBJECT_OF]->(f)
-RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(s))) AS entities
+MATCH (s:Entity)-[:SUBJECT_OF]->(f) RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(s))) AS entities
 """
 OBJECTS = """
-MATCH (o:Entity)<-[:OBJECT_IS]-(f)
-RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(o))) AS entities
+MATCH (o:Entity)<-[:OBJECT_IS]-(f) RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(o))) AS entities
 """
 BELIEFS = """
 MATCH (f:Fact)-[:%s]->(b)
@@ -76,17 +80,13 @@ RETURN toJSON(collect(id(x))) AS nodes, toJSON(collect(coalesce(x.trust, 1.0))) 
   string.join(collect(replace(coalesce(x.source, ''), '\n', ' ')), '\n') AS sources
 """
 STATEMENTS = """
-MATCH (x:Episode)-[:STATES]->(f)
-RETURN toJSON(collect(id(x))) AS episodes, toJSON(collect(id(f))) AS facts
+MATCH (x:Episode)-[:STATES]->(f) RETURN toJSON(collect(id(x))) AS episodes, toJSON(collect(id(f))) AS facts
 """
 PREMISES = """
-MATCH (f:Fact)-[:RESTS_ON]->(p:Fact)
-RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(p))) AS premises
+MATCH (f:Fact)-[:RESTS_ON]->(p:Fact) RETURN toJSON(collect(id(f))) AS facts, toJSON(collect(id(p))) AS premises
 """
 DISPUTES = """
-MATCH (v:Verdict {ruling: 'waiting'})
-MATCH (f:Fact)-[:JUDGED]->(v)
-RETURN toJSON(collect(DISTINCT id(f))) AS facts
+MATCH (f:Fact)-[:JUDGED]->(v:Verdict {ruling: 'waiting'}) RETURN toJSON(collect(DISTINCT id(f))) AS facts
 """
 COMMUNITIES = """
 MATCH (c:Community)-[:HAS_MEMBER]->(e:Entity)

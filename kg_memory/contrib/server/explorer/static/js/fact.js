@@ -9,7 +9,7 @@ import { openCorrect } from "./correct.js";
 import { openForget } from "./forget.js";
 import { centre, lightUp, wordsOf } from "./graph.js";
 import { drawHistory } from "./history.js";
-import { apiFactLine, chips, entityLink, factLines, message, section } from "./pieces.js";
+import { apiFactLine, chips, entityLink, factLines, isQuote, message, quoteOf, section } from "./pieces.js";
 import { showVerdict } from "./review.js";
 import { set, state } from "./store.js";
 
@@ -46,6 +46,7 @@ function head(fact, place, id) {
     const words = place === undefined ? id : [graph.name(graph.subject[place]), " ", graph.predicates[graph.predicate[place]], " ", graph.facts.object[place].map((one) => graph.name(one)).join(", ")];
     return element("div.title", {}, element("h2", {}, words), element("div.row", {}, element("span.chip.retired", {}, t("not believed any more"))));
   }
+  if (isQuote(fact)) return element("div.title", {}, element("h2", {}, t("only said")), element("p.soft", {}, t("only said hint")));
   const { graph } = look;
   return element("div.title", {}, element("h2", {}, fact.sentence), element("p.soft", {}, showPeriod(fact)), chips(fact),
     place !== undefined && element("p.small", {}, entityLink(graph.subject[place]), element("span.predicate", {}, ` ${wordsOf(fact.predicate)} `), graph.facts.object[place].map((one, number) => [number ? ", " : "", entityLink(one)])));
@@ -66,7 +67,7 @@ async function readEpisodes(sources) {
 
 function quoted(source, episodes) {
   const episode = episodes.get(source.episode);
-  const box = message(episode ?? { content: source.quote, speaker: source.speaker, at: source.at, trust: source.trust, source_id: source.source_id }, episode ? source : null);
+  const box = episode ? message(episode, source) : quoteOf(source);
   box.append(element("div.row", {}, button(t("forget message…"), () => openForget({ episode: source.episode }, t("this message")), {}, ".link")));
   return box;
 }
@@ -78,8 +79,8 @@ function endings(fact, why) {
   const own = why.sources.filter((source) => Date.parse(source.at) >= Date.parse(fact.invalid_at) && !enders.length);
   return section(t("ended by"),
     element("p.soft", {}, t("ended on", { day: showTime(fact.invalid_at, fact.end_precision) })),
-    enders.map((one) => element("div.verdict", {}, apiFactLine(one), one.sources.slice(0, 2).map((source) => message({ content: source.quote, speaker: source.speaker, at: source.at, trust: source.trust, source_id: source.source_id })))),
-    own.slice(-1).map((source) => message({ content: source.quote, speaker: source.speaker, at: source.at, trust: source.trust, source_id: source.source_id })),
+    enders.map((one) => element("div.verdict", {}, apiFactLine(one), one.sources.slice(0, 2).map(quoteOf))),
+    own.slice(-1).map(quoteOf),
     !enders.length && !own.length && element("p.small.faint", {}, t("end told elsewhere")));
 }
 

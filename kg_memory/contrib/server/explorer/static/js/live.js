@@ -4,7 +4,7 @@ import { follow, post, request } from "./api.js";
 import { showMinute } from "./dates.js";
 import { element, toast } from "./dom.js";
 import { t } from "./i18n.js";
-import { apiFactLine, cost } from "./pieces.js";
+import { apiFactLine, cost, isQuote } from "./pieces.js";
 import { refreshSoon } from "./refresh-soon.js";
 import { set } from "./store.js";
 
@@ -98,7 +98,8 @@ function note(episode) {
 // Show a change below the message that states it, if that message is shown.
 function addChange(kind, change) {
   const fact = change.after ?? change.before;
-  const ids = new Set((fact.sources ?? []).map((source) => source.episode));
+  if (isQuote(fact)) return;
+  const ids = new Set(fact.sources.map((source) => source.episode));
   const entry = entries.find((one) => one.episode && ids.has(one.episode.id));
   const item = { kind, fact, at: change.at };
   if (entry) {

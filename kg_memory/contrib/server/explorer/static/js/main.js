@@ -122,7 +122,7 @@ async function open(sent = null) {
 
 async function readCounts() {
   const stats = await countWaiting();
-  counts.textContent = [count("messages", stats.episodes), count("entities", stats.entities), count("facts", stats.facts)].join(" · ");
+  counts.textContent = [count("messages", stats.episodes), count("entities", stats.entities), count("facts", look.graph.size)].join(" · ");
   drawTabs();
 }
 

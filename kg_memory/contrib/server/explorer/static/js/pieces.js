@@ -83,6 +83,12 @@ export function message(episode, quote = null) {
     text);
 }
 
+// Return a quote, which a source of a fact from the API has, as a message.
+export const quoteOf = (source) => message({ ...source, content: source.quote });
+
+// Return whether a fact from the API only quotes its speaker ("Ann: I love jazz"): its message is shown, and no fact.
+export const isQuote = (fact) => fact.sources.some(({ speaker }) => speaker && fact.sentence.startsWith(`${speaker}: `));
+
 export function section(title, ...children) {
   return element("section", {}, element("h3", {}, title), children);
 }

@@ -5,7 +5,7 @@ import { showDay, showPeriod } from "./dates.js";
 import { button, element, replace } from "./dom.js";
 import { t } from "./i18n.js";
 import { openForget } from "./forget.js";
-import { failure, message, openFact } from "./pieces.js";
+import { failure, isQuote, openFact, quoteOf } from "./pieces.js";
 import { act } from "./review.js";
 
 const MOST = 50;
@@ -44,8 +44,8 @@ function offerMore(page, list, more) {
 
 function line(fact) {
   return element("li.stack", { data: { fact: fact.id } },
-    element("p", {}, fact.sentence),
-    element("p.faint.small", {}, t("saved on", { day: showDay(Date.parse(fact.created_at)) }), " · ", showPeriod(fact)),
-    element("details", {}, element("summary", {}, t("show source")), fact.sources.length ? fact.sources.map((source) => message({ content: source.quote, speaker: source.speaker, at: source.at, trust: source.trust, source_id: source.source_id })) : element("p.faint", {}, t("no source"))),
+    isQuote(fact) ? fact.sources.map(quoteOf) : element("p", {}, fact.sentence),
+    element("p.faint.small", {}, t("saved on", { day: showDay(Date.parse(fact.created_at)) }), !isQuote(fact) && ` · ${showPeriod(fact)}`),
+    !isQuote(fact) && element("details", {}, element("summary", {}, t("show source")), fact.sources.length ? fact.sources.map(quoteOf) : element("p.faint", {}, t("no source"))),
     element("div.actions", {}, button(t("details"), () => openFact(fact.id)), button(t("delete…"), () => openForget({ fact: fact.id }, fact.sentence), {}, ".danger")));
 }

@@ -6,7 +6,7 @@ import { t } from "./i18n.js";
 import { lightUp } from "./graph.js";
 import { look, pointA } from "./looking.js";
 import { showPeriod } from "./dates.js";
-import { apiFactLine, message, openEntity, section } from "./pieces.js";
+import { apiFactLine, isQuote, message, openEntity, quoteOf, section } from "./pieces.js";
 import { state } from "./store.js";
 
 export async function showSearch() {
@@ -23,7 +23,7 @@ export async function showSearch() {
   return [
     element("div.title", {}, element("h2", {}, results.question), answerLine(results), results.time && element("p.faint.small", {}, results.time.reading)),
     context.text && element("details", { open: true }, element("summary", {}, t("what an agent gets", { tokens: context.tokens })), element("pre.context", { tabIndex: 0 }, context.text)),
-    list(t("found facts"), results.facts, (fact) => [lit(apiFactLine(fact, showPeriod(fact)), [fact.id], []), parts(explain("facts", fact.id))]),
+    list(t("found facts"), results.facts, (fact) => [isQuote(fact) ? fact.sources.slice(0, 1).map(quoteOf) : lit(apiFactLine(fact, showPeriod(fact)), [fact.id], []), parts(explain("facts", fact.id))]),
     list(t("found entities"), results.entities, (entity) => [lit(element("button.fact-line", { type: "button", onclick: () => openEntity(entity.id) }, element("span", {}, entity.name), element("span.when", {}, entity.type)), [], [entity.id]), parts(explain("entities", entity.id))]),
     list(t("found messages"), results.episodes, (episode) => [message(episode), episode.remarks.map((remark) => element("p.small", {}, element("span.chip.ended", {}, t(`remark ${remark.kind}`)), ` ${remark.sentence}`)), parts(explain("episodes", episode.id))]),
     list(t("communities"), results.communities, (community) => [element("p", {}, element("strong", {}, community.name), ` ${community.summary}`), parts(explain("communities", community.id))]),

@@ -21,7 +21,7 @@ export const ENGLISH = {
   // facts
   "kind state": "state", "kind event": "event", "kind plan": "plan", "not believed any more": "not believed any more", "not reviewed": "not reviewed", "disputed": "disputed", "doubtful since": "doubtful since {day}", "nothing in its place": "nothing in its place", "not confirmed": "not confirmed by its words",
   "nobody": "unknown speaker", "trust of": "trust {trust}", "no model call": "no model call", "confidence": "Confidence", "support": "Support", "trust": "Trust", "confidence hint": "How sure the reading was", "support hint": "How well the quote bears it out, by code", "trust hint": "How far its best source is trusted",
-  "voices": "independent sources: {voices}", "learned at": "believed since {at}", "said in": "Said in", "no source": "No message states it.", "forget message…": "Forget this message …", "this message": "this message",
+  "voices": "independent sources: {voices}", "learned at": "believed since {at}", "said in": "Said in", "no source": "No message states it.", "only said": "Only said", "only said hint": "The reading kept this message as it is, and found no fact in it.", "forget message…": "Forget this message …", "this message": "this message",
   "ended by": "Ended by", "ended on": "Ended on {day}.", "end told elsewhere": "Its end is computed from stated dates.", "verdicts": "Verdicts", "rests on": "Rests on", "what rests on it": "What rests on it", "because": "because of", "refuted": "refuted", "both clocks": "History on both clocks", "so": "Valid", "believed": "Known",
   "facts between": "All facts between the two, of any time.", "show in graph": "Show in graph", "correct…": "Correct …", "forget…": "Forget …", "merge…": "Merge …", "split…": "Split …", "edit…": "Edit …",
   // entities

@@ -18,7 +18,7 @@ export const CHINESE = {
   "facts shown": "显示的事实", "and more": "另有 {count} 条", "communities": "社群", "nothing here": "这里没有内容。",
   "kind state": "状态", "kind event": "事件", "kind plan": "计划", "not believed any more": "不再相信", "not reviewed": "未审核", "disputed": "有争议", "doubtful since": "自 {day} 起存疑", "nothing in its place": "没有替代", "not confirmed": "原话不足以证实",
   "nobody": "说话者不明", "trust of": "可信度 {trust}", "no model call": "未调用模型", "confidence": "置信度", "support": "支持度", "trust": "可信度", "confidence hint": "读取时有多确定", "support hint": "引文在多大程度上支持它（由代码检查）", "trust hint": "最可信来源的可信度",
-  "voices": "{voices} 个独立来源", "learned at": "自 {at} 起相信", "said in": "出处", "no source": "没有消息陈述它。", "forget message…": "遗忘此消息……", "this message": "此消息",
+  "voices": "{voices} 个独立来源", "learned at": "自 {at} 起相信", "said in": "出处", "no source": "没有消息陈述它。", "only said": "只是说过", "only said hint": "读取时按原话保留此消息，未从中读出事实。", "forget message…": "遗忘此消息……", "this message": "此消息",
   "ended by": "由何结束", "ended on": "{day} 起结束。", "end told elsewhere": "结束时间由所述日期推出。", "verdicts": "判断", "rests on": "依据", "what rests on it": "以它为依据的", "because": "因为", "refuted": "被否定", "both clocks": "两个时钟上的历史", "so": "为真", "believed": "相信",
   "facts between": "两者之间所有时间的事实。", "show in graph": "在图中显示", "correct…": "更正……", "forget…": "遗忘……", "merge…": "合并……", "split…": "拆分……", "edit…": "修改……",
   "also called": "又名 {names}", "neighbourhood": "邻域", "leave neighbourhood": "整个图谱", "near": "{name} 附近：", "fewer steps": "减少步数", "more steps": "增加步数", "over time": "随时间", "identity": "身份", "so at A": "在 A 成立", "not so then": "其他时间的{facts}", "mentioned in": "提及的消息", "by at": "{by}，{at}",
