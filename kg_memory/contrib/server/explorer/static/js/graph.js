@@ -3,7 +3,7 @@
 import { BEGUN, ENDED, HOLDS, RETIRED } from "./data.js";
 import { drawAreas } from "./areas.js";
 import { afterFrame } from "./dom.js";
-import { firstPositions, place, stop } from "./layout.js";
+import { SMALL, firstPositions, place, stop } from "./layout.js";
 import { look, onLook } from "./looking.js";
 import { state } from "./store.js";
 import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
@@ -157,7 +157,8 @@ export function arrange(positions, kept = false) {
   const shown = drawn;
   if (!graph.entities.id.length) return stop();
   const rounds = kept ? 60 : large ? 120 : 600;
-  place(graph, positions, { rounds, every: large || still ? 1500 : 60 }, ({ positions: moved, done }) => {
+  const { width, height } = sigma.getDimensions();
+  place(graph, positions, { rounds, aspect: width / height, every: large || still ? 1500 : 60 }, ({ positions: moved, done }) => {
     if (drawn !== shown || (still && !done && !large)) return;
     drawn.updateEachNodeAttributes((node, attributes) => {
       attributes.x = moved[2 * Number(node)];
@@ -165,20 +166,23 @@ export function arrange(positions, kept = false) {
       return attributes;
     }, { attributes: ["x", "y"] });
     frameShown(moved);
-    if (done) document.documentElement.dataset.placed = "true";
+    if (done) sigma.once("afterRender", () => { document.documentElement.dataset.placed = "true"; });
   });
 }
 
-// Zoom so that the entities with facts fill the view; others may lie outside.
+// Zoom so that a small graph fills the view around its most connected entity, which is at (0, 0); of others, so that
+// the entities with facts fill it.
 function frameShown(positions) {
   const box = { x: [Infinity, -Infinity], y: [Infinity, -Infinity] };
+  const small = lively.length <= SMALL;
   for (let i = 0; i < lively.length; i++) {
-    if (!lively[i]) continue;
+    if (!lively[i] && !small) continue;
     [box.x, box.y].forEach((range, axis) => {
       range[0] = Math.min(range[0], positions[2 * i + axis]);
       range[1] = Math.max(range[1], positions[2 * i + axis]);
     });
   }
+  if (small) for (const range of Object.values(box)) range[0] = -(range[1] = Math.max(range[1], -range[0]));
   sigma.setCustomBBox(box.x[0] < box.x[1] && box.y[0] < box.y[1] ? box : null);
 }
 
@@ -255,7 +259,7 @@ function reduceNode(node, attributes) {
   const chosen = state.view === "entity" && state.id === attributes.entity;
   const faded = (lit.entities.size && !lit.entities.has(i)) || !lively[i];
   return {
-    ...attributes, hidden, color: faded ? colour("ghost") : typeColour(graph.types, graph.entityType[i]),
+    ...attributes, hidden, size: lively[i] ? attributes.size : Math.min(4, attributes.size), color: faded ? colour("ghost") : typeColour(graph.types, graph.entityType[i]),
     label: faded && !chosen ? null : attributes.label, labelColor: colour("text"),
     forceLabel: chosen || lit.entities.has(i), zIndex: faded ? 0 : chosen ? 3 : 2,
   };

@@ -1,4 +1,8 @@
-// Positions of the entities: first near their community, then as the worker computes them.
+// Positions of the entities: first near their community, then as the worker computes them, small graphs part by part.
+
+import { findParts, pack } from "./pack.js";
+
+export const SMALL = 600; // up to so many entities, the parts of a graph are packed around the most connected entity
 
 const worker = startWorker();
 let onMoved = () => {};
@@ -43,8 +47,9 @@ export function firstPositions(graph, before) {
   return positions;
 }
 
-export function place(graph, positions, { rounds, every }, moved) {
-  onMoved = moved;
+export function place(graph, positions, { rounds, every, aspect }, moved) {
+  const parts = graph.entities.id.length <= SMALL ? findParts(graph) : null;
+  onMoved = (answer) => moved(parts ? { ...answer, positions: pack(answer.positions, parts, graph.links, aspect) } : answer);
   const sizes = Float32Array.from(graph.mentions, (count) => 1 + Math.sqrt(count));
   worker.postMessage({ positions, sizes, sources: graph.links.source, targets: graph.links.target, rounds, every });
 }
