@@ -148,25 +148,27 @@ function groupEnds(graph) {
   return grouped;
 }
 
-// Make one link for all facts with the same subject and object.
+// Make one link for all facts between the same two entities; `both` marks links with facts in both directions.
 function linkPairs(graph) {
   const places = new Map();
   const sources = [];
   const targets = [];
+  const both = [];
   const linkOf = [];
   const factOf = [];
   for (let fact = 0; fact < graph.size; fact++) {
     const subject = graph.subject[fact];
     if (subject < 0) continue;
     for (const object of graph.facts.object[fact]) {
-      const key = subject * 4194304 + object;
+      const key = Math.min(subject, object) * 4194304 + Math.max(subject, object);
       let link = places.get(key);
       if (link === undefined) {
         link = sources.length;
         places.set(key, link);
         sources.push(subject);
         targets.push(object);
-      }
+        both.push(0);
+      } else if (sources[link] !== subject) both[link] = 1;
       linkOf.push(link);
       factOf.push(fact);
     }
@@ -175,7 +177,7 @@ function linkPairs(graph) {
   facts.items = facts.items.map((place) => factOf[place]);
   const links = group(Uint32Array.from(factOf), graph.size);
   links.items = links.items.map((place) => linkOf[place]);
-  return { source: Uint32Array.from(sources), target: Uint32Array.from(targets), facts, ofFact: links, length: sources.length };
+  return { source: Uint32Array.from(sources), target: Uint32Array.from(targets), both: Uint8Array.from(both), facts, ofFact: links, length: sources.length };
 }
 
 function findTrust(graph) {

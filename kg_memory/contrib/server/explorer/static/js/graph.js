@@ -3,6 +3,7 @@
 import { BEGUN, ENDED, HOLDS, RETIRED } from "./data.js";
 import { drawAreas } from "./areas.js";
 import { afterFrame } from "./dom.js";
+import { count as countWords } from "./i18n.js";
 import { SMALL, firstPositions, place, stop } from "./layout.js";
 import { look, onLook } from "./looking.js";
 import { state } from "./store.js";
@@ -23,6 +24,7 @@ let hues = new Uint8Array(0);
 let shownState = new Uint8Array(0); // the drawn state of each fact
 let linkState = new Uint8Array(0); // the state of each link, 0 if none of its facts is shown
 let linkPredicate = new Int32Array(0);
+let linkFacts = new Uint32Array(0); // the number of shown facts of each link
 let lively = new Int32Array(0); // the number of shown facts of each entity
 let dirty = new Set();
 let lit = { entities: new Set(), links: new Set() };
@@ -86,6 +88,7 @@ function load() {
   hues = ranked;
   linkState = new Uint8Array(graph.links.length);
   linkPredicate = new Int32Array(graph.links.length).fill(-1);
+  linkFacts = new Uint32Array(graph.links.length);
   lively = new Int32Array(graph.entities.id.length);
   shownState = new Uint8Array(graph.size);
   dirty = new Set();
@@ -107,6 +110,7 @@ function load() {
   sigma.setSetting("renderEdgeLabels", true);
   sigma.setSetting("labelDensity", graph.entities.id.length <= 120 && sigma.getDimensions().width > 500 ? 4 : 1);
   sigma.setSetting("labelRenderedSizeThreshold", large ? 6 : 3);
+  if (graph.links.both.some(Boolean) && graph.links.length <= MANY) sigma.drawLinksAs("line");
   sigma.drawLinksAs(vast ? "thin" : graph.links.length > MANY ? "line" : "arrow");
   sigma.setSetting("enableEdgeEvents", !vast);
   frameShown(positions);
@@ -118,8 +122,8 @@ function load() {
 }
 
 function addLinks(drawing, links) {
-  const { source, target } = look.graph.links;
-  for (const link of links) drawing.addEdgeWithKey(link, source[link], target[link], { i: link });
+  const { source, target, both, length } = look.graph.links;
+  for (const link of links) drawing.addEdgeWithKey(link, source[link], target[link], both[link] && length <= MANY ? { i: link, type: "line" } : { i: link });
 }
 
 // Return the shown links between the entities with the most mentions.
@@ -205,14 +209,17 @@ function settle(link) {
   const { graph } = look;
   let best = 0;
   let predicate = -1;
+  let number = 0;
   const { starts, items } = graph.links.facts; // faster than `of`, which makes an object for each link
   for (let i = starts[link]; i < starts[link + 1]; i++) {
     const fact = items[i];
     const now = shownState[fact];
+    if (now) number += 1;
     if (now > best || (now && predicate < 0)) { best = Math.max(best, now); predicate = graph.predicate[fact]; }
   }
   linkState[link] = best;
   linkPredicate[link] = predicate;
+  linkFacts[link] = number;
 }
 
 function redraw() {
@@ -273,12 +280,19 @@ function reduceEdge(edge, attributes) {
   const inLight = lit.links.has(link);
   const dark = lit.links.size || lit.entities.size ? !inLight : false;
   let shade = DIFFERENCES[best] ? colour(DIFFERENCES[best]) : colour(`predicate-${hues[linkPredicate[link]]}`);
-  let size = best === HOLDS ? 1.8 : 2.4;
+  let size = (best === HOLDS ? 1.8 : 2.4) + Math.min(3, 0.9 * Math.log2(linkFacts[link]));
   if (best === HOLDS && look.doubtsA.size && isDoubtfulLink(link)) { shade = colour("doubtful"); size = 2; }
   if (dark) shade = colour("ghost");
   if (inLight) { size = 3; shade = DIFFERENCES[best] ? shade : colour("accent"); }
-  const label = !dark && (inLight || besideChosen(link)) ? wordsOf(graph.predicates[linkPredicate[link]]) : null;
+  const label = !dark && (inLight || besideChosen(link)) ? nameOf(link) : null;
   return { ...attributes, hidden: false, color: shade, size, label, labelColor: colour("soft"), zIndex: inLight ? 2 : best === HOLDS ? 0 : 1, forceLabel: inLight };
+}
+
+// Return the predicate of a link, or how many facts it stands for.
+function nameOf(link) {
+  const { graph } = look;
+  if (linkFacts[link] > 1) return countWords("facts", linkFacts[link]);
+  return wordsOf(graph.predicates[linkPredicate[link]]);
 }
 
 // Return whether a link belongs to the entity whose card is open: if these are few, their predicates are shown.
