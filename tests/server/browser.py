@@ -20,14 +20,9 @@ DRIVER = shutil.which("chromedriver")
 needs_browser = pytest.mark.skipif(not BROWSER or not DRIVER, reason="no chromium and chromedriver are installed")
 AXE = Path(__file__).parent / "axe/axe.min.js"
 ARGUMENTS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--lang=en",
-)
+    "--headless=new --no-sandbox --disable-dev-shm-usage --disable-background-networking "
+    "--use-angle=swiftshader --enable-unsafe-swiftshader --lang=en"
+).split()
 CHECK = """
 const done = arguments[0];
 axe.run(document, {resultTypes: ["violations"]}).then((result) => done(result.violations.map(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import combinations, product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,15 @@ HOSTILE = (
     f"{BIDI[3]}Acme",
     "{{7*7}}",
 )
+NAMES = """
+const done = arguments[0];
+import(new URL("js/graph.js", document.baseURI)).then(({ view }) => {
+  const { width, height } = view.sigma.getDimensions();
+  const at = view.sigma.getGraph().mapNodes((node) => view.positionOf(node));
+  const reach = (part, whole) => (Math.max(...at.map(part)) - Math.min(...at.map(part))) / whole;
+  done([view.labels.shown, at.map(({ x, y }) => [x, y, x, y]), [reach(({ x }) => x, width), reach(({ y }) => y, height)]]);
+});
+"""
 
 
 def test_story_loads_by_one_click_and_updates_live(page: Page) -> None:
@@ -40,19 +50,11 @@ def test_views_have_no_accessibility_violation(page: Page, offline: GraphMemory,
     page.set_scheme(scheme)
     fact = next(fact for fact in offline.facts.list(namespace="demo") if fact.invalid_at)
     nora, coffee = (offline.entities.card(name, namespace="demo").entity.id for name in ("Nora", "coffee"))
-    links = (
-        f"view=link&id={nora}%20{coffee}",
-        f"view=entity&id={nora}&focus={nora}&steps=2",
-        "view=live",
-        f"view=fact&id={fact.id}",
-        f"view=entity&id={nora}",
-        "view=review",
-        "view=search&q=Nora",
-        "view=saved",
-    )
+    links = f"link&id={nora}%20{coffee} entity&id={nora}&focus={nora}&steps=2 live fact&id={fact.id} entity&id={nora}"
+    then = "changes&compare=true&at=2023-12-24T00:00:00.000Z"
     page.open("ns=demo")
-    for link in (*links, "view=changes&compare=true&at=2023-12-24T00:00:00.000Z"):
-        page.go(f"ns=demo&{link}&pane=panel")
+    for link in (*links.split(), "review", "search&q=Nora", "saved", then):
+        page.go(f"ns=demo&view={link}&pane=panel")
         page.until(lambda: page.text("#panel .view") and "Loading" not in page.text("#panel"))
         assert page.violations() == [], link
         assert page.run("return document.documentElement.scrollWidth <= innerWidth"), link
@@ -64,12 +66,27 @@ def test_views_have_no_accessibility_violation(page: Page, offline: GraphMemory,
 
 
 def test_fact_view_marks_the_words_that_ended_the_fact(page: Page, offline: GraphMemory) -> None:
-    (fact,) = [
-        fact for fact in offline.facts.about("Nora", namespace="demo") if "coffee" in fact.objects and fact.invalid_at
-    ]
+    fact = next(
+        one for one in offline.facts.about("Nora", namespace="demo") if "coffee" in one.objects and one.invalid_at
+    )
     page.open(f"ns=demo&view=fact&id={fact.id}")
     page.shows("ENDED BY")
     assert page.text("#panel mark") == "I switched from coffee to tea, by the way."
+
+
+def test_graph_fills_its_pane_and_its_names_cover_nothing(page: Page, offline: GraphMemory) -> None:
+    for fact in (("Ann", "likes", "Oslo"), ("Ann", "visited", "Oslo"), ("Oslo", "hosts", "Ann")):
+        offline.facts.add(*fact, namespace="names/1")
+    for namespace, words in (("names/1", "3 facts"), ("demo", "Nora")):
+        page.open(f"ns={namespace}")
+        page.until(lambda: page.run("return document.documentElement.dataset.placed"))
+        names, nodes, reach = page.driver.execute_async_script(NAMES)
+        assert words in {name["text"] for name in names}, namespace
+        assert max(reach) > 0.6, namespace
+        boxes = [name["box"] for name in names if "box" in name]
+        spots = [[*spot, *spot] for name in names for spot in name.get("spots", ())]
+        for one, other in [*combinations(boxes, 2), *product(boxes, nodes + spots)]:
+            assert one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1], namespace
 
 
 def test_link_restores_comparison_of_two_times(page: Page) -> None:
@@ -111,10 +128,8 @@ def test_hostile_texts_are_shown_as_text(page: Page, offline: GraphMemory) -> No
         page.until(lambda: "Loading" not in page.text("#panel"))
         page.shows(HOSTILE[0], "#side")
     page.shows(HOSTILE[0])
-    assert page.run("return [typeof hacked, document.querySelectorAll('img, body script, iframe').length]") == [
-        "undefined",
-        0,
-    ]
+    script = "return [typeof hacked, document.querySelectorAll('img, body script, iframe').length]"
+    assert page.run(script) == ["undefined", 0]
 
 
 def test_merge_can_be_undone_in_the_page(page: Page, offline: GraphMemory) -> None:

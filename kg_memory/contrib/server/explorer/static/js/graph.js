@@ -4,6 +4,7 @@ import { BEGUN, ENDED, HOLDS, RETIRED } from "./data.js";
 import { drawAreas } from "./areas.js";
 import { afterFrame } from "./dom.js";
 import { count as countWords } from "./i18n.js";
+import { drawLabels, labels, takeName, takePredicate } from "./labels.js";
 import { SMALL, firstPositions, place, stop } from "./layout.js";
 import { look, onLook } from "./looking.js";
 import { state } from "./store.js";
@@ -12,6 +13,7 @@ import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
 const { Graph: Graphology } = window.graphology;
 const MANY = 3000; // from this many links on, arrows are left out
 const VAST = 20000; // from this many links on, they are thin, and most are drawn after the entities
+const FEW = 250; // up to so many entities or links, all are named where there is room
 const COARSE = 3000; // links that a vast graph shows at first
 const PER_FRAME = 3000; // changed links that are drawn in one frame while dragging
 const { EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram } = window.Sigma.rendering;
@@ -50,17 +52,17 @@ class Drawing extends window.Sigma {
   }
 }
 
-export const view = { get sigma() { return sigma; }, positionOf };
+export const view = { get sigma() { return sigma; }, labels, positionOf };
 
 export function startGraph(stage, areas, on) {
   handlers = on;
+  const font = getComputedStyle(document.body).fontFamily;
   drawn = new Graphology({ multi: true, type: "directed" });
   sigma = new Drawing(drawn, stage, {
-    allowInvalidContainer: true, renderLabels: true, labelFont: getComputedStyle(document.body).fontFamily, labelSize: 12.5, labelWeight: "500",
+    allowInvalidContainer: true, renderLabels: true, labelFont: font, labelSize: 12.5, labelWeight: "500",
     labelColor: { attribute: "labelColor" }, labelDensity: 1, labelGridCellSize: 90, labelRenderedSizeThreshold: 5, zIndex: true,
-    edgeLabelSize: 10.5, edgeLabelFont: getComputedStyle(document.body).fontFamily, edgeLabelColor: { attribute: "labelColor" },
     edgeProgramClasses: { thin: ThinProgram }, defaultEdgeType: "thin", minEdgeThickness: 0.8, stagePadding: 44, minCameraRatio: 0.02, maxCameraRatio: 4, enableEdgeEvents: true,
-    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeHover: drawHover, inertiaDuration: 0,
+    nodeReducer: reduceNode, edgeReducer: reduceEdge, defaultDrawNodeLabel: takeName, defaultDrawEdgeLabel: takePredicate, defaultDrawNodeHover: drawHover, inertiaDuration: 0,
   });
   sigma.on("clickNode", ({ node }) => handlers.entity(Number(node)));
   sigma.on("doubleClickNode", (event) => { event.preventSigmaDefault(); handlers.near(Number(event.node)); });
@@ -69,6 +71,7 @@ export function startGraph(stage, areas, on) {
   sigma.on("leaveNode", () => { stage.style.cursor = ""; });
   sigma.on("enterEdge", () => { stage.style.cursor = "pointer"; });
   sigma.on("leaveEdge", () => { stage.style.cursor = ""; });
+  sigma.on("afterRender", () => drawLabels(sigma, drawn, font));
   sigma.on("afterRender", () => drawAreas(areas, sigma, drawn, { wanted: state.areas, chosen: state.view === "entity" ? look.graph.entityPlace.get(state.id) : undefined }));
   new ResizeObserver(() => { if (stage.clientWidth) sigma.resize().refresh(); }).observe(stage);
   onLook("graph", load);
@@ -108,7 +111,7 @@ function load() {
   lit = { entities: new Set(), links: new Set() };
   sigma.setSetting("hideEdgesOnMove", graph.links.length > 8000);
   sigma.setSetting("renderEdgeLabels", true);
-  sigma.setSetting("labelDensity", graph.entities.id.length <= 120 && sigma.getDimensions().width > 500 ? 4 : 1);
+  sigma.setSetting("labelDensity", graph.entities.id.length <= FEW ? 100 : 1);
   sigma.setSetting("labelRenderedSizeThreshold", large ? 6 : 3);
   if (graph.links.both.some(Boolean) && graph.links.length <= MANY) sigma.drawLinksAs("line");
   sigma.drawLinksAs(vast ? "thin" : graph.links.length > MANY ? "line" : "arrow");
@@ -284,8 +287,8 @@ function reduceEdge(edge, attributes) {
   if (best === HOLDS && look.doubtsA.size && isDoubtfulLink(link)) { shade = colour("doubtful"); size = 2; }
   if (dark) shade = colour("ghost");
   if (inLight) { size = 3; shade = DIFFERENCES[best] ? shade : colour("accent"); }
-  const label = !dark && (inLight || besideChosen(link)) ? nameOf(link) : null;
-  return { ...attributes, hidden: false, color: shade, size, label, labelColor: colour("soft"), zIndex: inLight ? 2 : best === HOLDS ? 0 : 1, forceLabel: inLight };
+  const label = !dark && (inLight || graph.links.length <= FEW || besideChosen(link)) ? nameOf(link) : null;
+  return { ...attributes, hidden: false, color: shade, size, label, short: linkFacts[link] > 1 && String(linkFacts[link]), labelColor: colour("soft"), zIndex: inLight ? 2 : best === HOLDS ? 0 : 1, forceLabel: inLight };
 }
 
 // Return the predicate of a link, or how many facts it stands for.
