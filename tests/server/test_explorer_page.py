@@ -111,6 +111,7 @@ def test_keyboard_shortcuts_open_every_view(page: Page) -> None:
     page.press("/")
     page.driver.switch_to.active_element.send_keys("Where does Nora live?", Keys.ENTER)
     page.shows("What an agent gets")
+    assert "learned on" in page.run("return document.querySelector('svg.axis').textContent")
     page.press(Keys.ESCAPE)
     page.press("?")
     page.shows("Help", "dialog")

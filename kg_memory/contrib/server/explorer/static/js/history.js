@@ -33,5 +33,5 @@ function drawPlane(beliefs) {
   });
   return drawing("svg.mini", { viewBox: `0 0 ${WIDTH} ${HEIGHT + 14}`, "aria-hidden": "true" }, hatch("mini-hatch"), drawing("rect.box", { x: 0.5, y: 0.5, width: WIDTH - 1, height: HEIGHT - 1 }), boxes,
     drawing("line.at-a", { x1: toX(pointA().time), x2: toX(pointA().time), y1: 0, y2: HEIGHT, stroke: "var(--a)" }),
-    drawing("text", { x: 0, y: HEIGHT + 11 }, new Date(first).toISOString().slice(0, 10)), drawing("text", { x: WIDTH, y: HEIGHT + 11, "text-anchor": "end" }, `${t("when it was so")} →`));
+    drawing("text", { x: 0, y: HEIGHT + 11 }, new Date(first).toISOString().slice(0, 10)), drawing("text", { x: WIDTH, y: HEIGHT + 11, "text-anchor": "end" }, `${t("valid on")} →`));
 }

@@ -9,6 +9,7 @@ import { set, state, subscribe } from "./store.js";
 
 const KINDS = ["begun", "ended", "retired", "doubtful"];
 const DAY = 86400000;
+const HINTED = "kg-memory hinted";
 const SIGNS = { begun: "+", ended: "−", retired: "×", doubtful: "?" };
 const inputs = {};
 const counts = {};
@@ -22,7 +23,7 @@ export function startPlaneBar(bar, legend) {
     KINDS.map((kind) => { counts[kind] = button("", () => showKind(kind), { title: t(`${kind} hint`) }, `.chip.${kind}`); return counts[kind]; }));
   replace(bar, point("a", "at", "believed"), button(t("now"), toNow, { title: `${t("now hint")} (n)` }),
     button("‹", () => toChange(-1), { title: `${t("previous change")} ([)`, "aria-label": t("previous change") }),
-    button("›", () => toChange(1), { title: `${t("next change")} (])`, "aria-label": t("next change") }), compare, scale, b);
+    button("›", () => toChange(1), { title: `${t("next change")} (])`, "aria-label": t("next change") }), compare, scale, b, hint());
   legend.append(difference);
   const update = () => {
     b.hidden = !state.compare;
@@ -39,9 +40,18 @@ export function startPlaneBar(bar, legend) {
   update();
 }
 
+// Return one sentence on the plane, until it is closed or A is moved for the first time.
+function hint() {
+  if (localStorage.getItem(HINTED)) return null;
+  const box = element("p.plane-hint.row", {}, element("span.soft.small", {}, t("plane hint")), button("×", () => leave(), { "aria-label": t("close") }, ".quiet"));
+  const leave = () => { localStorage.setItem(HINTED, "true"); box.remove(); };
+  subscribe(["at", "believed"], leave);
+  return box;
+}
+
 function point(letter, at, believed) {
   return element(`span.point.${letter}`, {}, element("span.letter", { "aria-hidden": "true" }, letter.toUpperCase()),
-    entry(letter, at, t("so on")), entry(letter, believed, t("believed on")));
+    entry(letter, at, t("valid on")), entry(letter, believed, t("known on")));
 }
 
 function entry(letter, name, label) {

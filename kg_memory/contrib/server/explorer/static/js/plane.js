@@ -1,9 +1,9 @@
 // The time plane: valid time to the right, transaction time upwards, with the cross-hairs A and B.
 
-import { FAR, findTicks, showMinute } from "./dates.js";
+import { FAR, findTicks, showDay, showMinute } from "./dates.js";
 import { worldRange } from "./data.js";
 import { afterFrame, drawing, element, replace } from "./dom.js";
-import { t } from "./i18n.js";
+import { count, t } from "./i18n.js";
 import { look, now, onLook, pointA, pointB } from "./looking.js";
 import { axisOf } from "./scales.js";
 import { set, state, subscribe } from "./store.js";
@@ -129,13 +129,13 @@ function drawAxis() {
     const x = left + toX(at);
     lines.push(drawing("line", { x1: x, x2: x, y1: 0, y2: size.height + 3 }), drawing("text", { x, y: size.height + 16, "text-anchor": "middle" }, text));
   }
-  for (const { place, text } of believed.ticks(Math.max(2, size.height / 30))) {
+  for (const { place, text } of believed.brief ? [] : believed.ticks(Math.max(2, size.height / 30))) {
     const y = (1 - place) * size.height;
     lines.push(drawing("line", { x1: left - 3, x2: left + size.width, y1: y, y2: y }), drawing("text", { x: left - 6, y: y + 4, "text-anchor": "end" }, text));
   }
   lines.push(
-    drawing("text.name", { x: left + size.width - 6, y: size.height - 6, "text-anchor": "end" }, `${t("when it was so")} →`),
-    drawing("text.name", { x: left + 6, y: 14 }, `↑ ${t("when it was believed")}`),
+    drawing("text.name", { x: left + size.width - 6, y: size.height - 6, "text-anchor": "end" }, `${t("valid on")} →`),
+    drawing("text.name", { x: left + 6, y: 14 }, `↑ ${believed.brief && look.graph.created.length ? t("learned within", { day: showDay(believed.brief[0]), span: count("seconds", Math.ceil((believed.brief[1] - believed.brief[0]) / 1000) || 1) }) : t("known on")}`),
   );
   replace(parts.axis, lines);
 }
@@ -173,7 +173,7 @@ function setHair(letter, point, shown) {
   node.hidden = !shown;
   node.style.transform = `translate(${x}px, ${y}px)`;
   node.setAttribute("aria-valuenow", String(Math.round((100 * x) / size.width)));
-  node.setAttribute("aria-valuetext", t("so on, believed on", { time: showMinute(point.time), believed: showMinute(point.believed) }));
+  node.setAttribute("aria-valuetext", t("valid on, known on", { time: showMinute(point.time), believed: showMinute(point.believed) }));
   const hairs = [[`${letter}x`, x, x, 0, size.height], [`${letter}y`, 0, size.width, y, y]];
   for (const [name, x1, x2, y1, y2] of hairs) {
     for (const [key, value] of Object.entries({ x1, x2, y1, y2 })) parts[name].setAttribute(key, value);

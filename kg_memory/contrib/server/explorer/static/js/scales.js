@@ -18,9 +18,16 @@ function distinct(columns) {
 }
 
 function isEven(instants, present) {
+  if (findBrief(instants)) return false;
   const span = Math.max(1, present - instants[0]);
   const places = instants.map((time) => Math.floor((20 * (time - instants[0])) / span));
   return new Set(places).size >= Math.min(6, instants.length);
+}
+
+// Return the first and last instant if all was learned within two minutes: clock times would then say little.
+function findBrief(instants) {
+  const [first, last] = [instants[0], instants[instants.length - 1]];
+  return last - first < 120000 ? [first, last] : null;
 }
 
 function byTime(instants, present) {
@@ -54,6 +61,7 @@ function byChanges(instants, present) {
   };
   return {
     kind: "changes",
+    brief: findBrief(instants),
     place,
     time,
     ticks: (many) => tickChanges(instants, length, many),
