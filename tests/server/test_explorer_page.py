@@ -111,6 +111,8 @@ def test_keyboard_shortcuts_open_every_view(page: Page) -> None:
     page.press("/")
     page.driver.switch_to.active_element.send_keys("Where does Nora live?", Keys.ENTER)
     page.shows("What an agent gets")
+    page.shows("Nora lives in Oslo", "#panel .answer h2")
+    page.shows("since 16 Sept 2024", "#panel .answer")
     assert "learned on" in page.run("return document.querySelector('svg.axis').textContent")
     page.press(Keys.ESCAPE)
     page.press("?")

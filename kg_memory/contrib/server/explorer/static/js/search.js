@@ -1,12 +1,12 @@
 // Search: the results that an agent gets, the parts of each score, and highlighted paths in the graph.
 
 import { post } from "./api.js";
-import { element } from "./dom.js";
+import { button, element } from "./dom.js";
 import { t } from "./i18n.js";
 import { lightUp } from "./graph.js";
 import { look, pointA } from "./looking.js";
 import { showPeriod } from "./dates.js";
-import { apiFactLine, isQuote, message, openEntity, quoteOf, section } from "./pieces.js";
+import { apiFactLine, isQuote, message, openEntity, openFact, quoteOf, section } from "./pieces.js";
 import { state } from "./store.js";
 
 export async function showSearch() {
@@ -21,7 +21,8 @@ export async function showSearch() {
   const explain = (kind, id) => why.get(`${kind} ${id}`) ?? [...why.values()].find((one) => one.id === id);
   light(results);
   return [
-    element("div.title", {}, element("h2", {}, results.question), answerLine(results), results.time && element("p.faint.small", {}, results.time.reading)),
+    answer(results),
+    element("div.title", {}, answerLine(results), results.time && element("p.faint.small", {}, results.time.reading)),
     context.text && element("details", { open: true }, element("summary", {}, t("what an agent gets", { tokens: context.tokens })), element("pre.context", { tabIndex: 0 }, context.text)),
     list(t("found facts"), results.facts, (fact) => [isQuote(fact) ? fact.sources.slice(0, 1).map(quoteOf) : lit(apiFactLine(fact, showPeriod(fact)), [fact.id], []), parts(explain("facts", fact.id))]),
     list(t("found entities"), results.entities, (entity) => [lit(element("button.fact-line", { type: "button", onclick: () => openEntity(entity.id) }, element("span", {}, entity.name), element("span.when", {}, entity.type)), [], [entity.id]), parts(explain("entities", entity.id))]),
@@ -29,6 +30,17 @@ export async function showSearch() {
     list(t("communities"), results.communities, (community) => [element("p", {}, element("strong", {}, community.name), ` ${community.summary}`), parts(explain("communities", community.id))]),
     leftOut(results),
   ].filter(Boolean);
+}
+
+// Show the best fact with its date and source; if it is only a quote, or there is none, the best message.
+function answer({ question, answerable, facts: [best], episodes: [said] }) {
+  const known = answerable?.value !== "no";
+  if (!known || (!best && !said)) return element("div.title", {}, element("h2", {}, question));
+  const only = !best || isQuote(best);
+  return element("div.answer", {}, element("p.soft.small", {}, question),
+    only ? element("h2", {}, t("said about it")) : element("h2", {}, button(best.sentence, () => openFact(best.id), {}, ".link")),
+    !only && element("p.soft", {}, showPeriod(best)),
+    best?.sources.length ? quoteOf(best.sources.at(-1)) : said && message(said));
 }
 
 function answerLine(results) {
