@@ -57,6 +57,7 @@ def test_views_have_no_accessibility_violation(page: Page, offline: GraphMemory,
         page.go(f"ns=demo&view={link}&pane=panel")
         page.until(lambda: page.text("#panel .view") and "Loading" not in page.text("#panel"))
         assert page.violations() == [], link
+        assert "SUMMARY" not in page.text("#panel"), "an offline summary repeats what the card shows"
         assert page.run("return document.documentElement.scrollWidth <= innerWidth"), link
     for pane in ("graph", "time", "side") if width < 500 else ():
         page.go(f"ns=demo&pane={pane}")

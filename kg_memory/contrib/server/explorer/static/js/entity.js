@@ -5,13 +5,15 @@ import { showMinute } from "./dates.js";
 import { button, element } from "./dom.js";
 import { count, t } from "./i18n.js";
 import { look, onLook } from "./looking.js";
-import { centre } from "./graph.js";
+import { centre, wordsOf } from "./graph.js";
 import { openForget } from "./forget.js";
 import { openMerge, openSplit, undoDecision } from "./identities.js";
 import { drawLanes } from "./lanes.js";
-import { entityDot, factLines, message, section } from "./pieces.js";
+import { entityDot, factLine, message, section } from "./pieces.js";
 import { set, state } from "./store.js";
 
+const MOST_MESSAGES = 12;
+const MOST = 12; // facts of one predicate that are shown at once
 let lanes = null;
 let resting = 0;
 let listening = false;
@@ -19,25 +21,24 @@ let listening = false;
 export async function showEntity() {
   const id = state.id;
   const place = look.graph.entityPlace.get(id);
-  const [card, decisions] = await Promise.all([read(`entities/${encodeURIComponent(id)}`, { limit: 12 }), decisionsAbout(id)]);
+  const [card, decisions] = await Promise.all([read(`entities/${encodeURIComponent(id)}`, { limit: 60 }), decisionsAbout(id)]);
   const { entity } = card;
   lanes = place === undefined ? null : drawLanes(place);
   listen(place);
   return [
     element("div.title", {},
       element("div.row", {}, place !== undefined && entityDot(place), element("h2.grow", {}, entity.name), element("span.chip", {}, entity.type)),
-      entity.aliases.length > 1 && element("p.faint.small", {}, t("also called", { names: entity.aliases.filter((name) => name !== entity.name).join(", ") })),
-      entity.summary && element("p.soft", {}, entity.summary)),
+      entity.aliases.length > 1 && element("p.faint.small", {}, t("also called", { names: entity.aliases.filter((name) => name !== entity.name).join(", ") }))),
     element("div.actions", {},
       button(t("show in graph"), () => { set({ pane: "graph" }); centre(place); }, { disabled: place === undefined }),
-      button(state.focus === id ? t("leave neighbourhood") : t("neighbourhood"), () => toggleFocus(id), { "aria-pressed": String(state.focus === id) }),
-      button(t("merge…"), () => openMerge(place, entity)), button(t("split…"), () => openSplit(place, entity)),
-      button(t("forget…"), () => openForget({ entity: id }, entity.name), {}, ".danger")),
+      button(state.focus === id ? t("leave neighbourhood") : t("neighbourhood"), () => toggleFocus(id), { "aria-pressed": String(state.focus === id) })),
+    place !== undefined && factsByPredicate(place),
     lanes && section(t("over time"), lanes),
+    entity.summary && !isRepeated(entity.summary, card) && section(t("summary"), element("p", {}, entity.summary)),
     decisions.length > 0 && section(t("identity"), decisions.map(showDecision)),
-    place !== undefined && factsNow(place),
     card.communities.length > 0 && section(t("communities"), card.communities.map((community) => element("p", {}, element("strong", {}, community.name), community.summary && element("span.soft", {}, ` — ${community.summary}`)))),
-    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.map((episode) => message(episode)))),
+    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map((episode) => message(episode)))),
+    element("div.actions", {}, button(t("merge…"), () => openMerge(place, entity)), button(t("split…"), () => openSplit(place, entity)), button(t("forget…"), () => openForget({ entity: id }, entity.name), {}, ".danger")),
   ].filter(Boolean);
 }
 
@@ -45,13 +46,28 @@ export function toggleFocus(id) {
   set({ focus: state.focus === id ? "" : id, steps: 1 }, { push: true });
 }
 
-function factsNow(place) {
+// List the facts by predicate: what holds at A, then what held at other times.
+function factsByPredicate(place) {
   const { graph, atA } = look;
-  const facts = [...graph.factsOf.of(place)];
-  const holding = facts.filter((fact) => atA[fact] === 1);
-  const rest = facts.filter((fact) => atA[fact] !== 1);
-  return element("section", {}, element("h3", {}, t("so at A"), element("span", {}, holding.length)), factLines(holding, { most: 60 }),
-    rest.length > 0 && element("details", {}, element("summary", {}, t("not so then", { facts: count("facts", rest.length) })), factLines(rest, { most: 200 })));
+  const groups = new Map();
+  const facts = [...graph.factsOf.of(place)].sort((a, b) => Number(atA[b] === 1) - Number(atA[a] === 1));
+  for (const fact of facts) {
+    const name = wordsOf(graph.predicates[graph.predicate[fact]]);
+    if (groups.has(name)) groups.get(name).push(fact);
+    else groups.set(name, [fact]);
+  }
+  const line = (fact) => element("li", {}, factLine(fact, { about: place, kind: atA[fact] === 1 ? "" : "over" }));
+  return element("section", {}, element("h3", {}, t("found facts"), facts.length > 0 && element("span", {}, t("facts at A", { valid: facts.filter((fact) => atA[fact] === 1).length, all: facts.length }))),
+    facts.length === 0 && element("p.faint", {}, t("no facts")),
+    [...groups].map(([name, listed]) => element("div.predicate-row", {}, element("span.soft", { "aria-hidden": "true" }, name), element("ul", { "aria-label": name }, listed.slice(0, MOST).map(line),
+      listed.length > MOST && element("li", {}, element("details", {}, element("summary", {}, t("and more", { count: listed.length - MOST })), element("ul", {}, listed.slice(MOST, 200).map(line))))))));
+}
+
+// Return whether a summary only repeats facts and messages of the card, as the summaries of the offline reader do.
+function isRepeated(summary, card) {
+  const stated = [...card.facts.map((fact) => fact.sentence), ...card.episodes.map((episode) => episode.content)].sort((a, b) => b.length - a.length);
+  const rest = stated.reduce((left, text) => left.replaceAll(text.replace(/[.。!！]$/u, ""), ""), summary);
+  return !/\p{L}/u.test(rest.replaceAll(/\([^)]*\)|（[^）]*）/gu, ""));
 }
 
 // Redraw the lanes when A or B moves, because they show marks for both.

@@ -22,11 +22,13 @@ export function entityDot(place) {
   return element("span.dot", { style: { background: typeVariable(graph.types, graph.entityType[place]) }, "aria-hidden": "true" });
 }
 
-// Return a fact from the columns as text: subject, predicate, objects. The columns have no sentence.
-export function factWords(fact, { without = -1 } = {}) {
+// Return a fact from the columns as text: subject, predicate, objects; of a fact about the entity `about`, the objects.
+// The columns have no sentence.
+export function factWords(fact, { about = -1 } = {}) {
   const { graph } = look;
   const objects = graph.facts.object[fact].map((place) => graph.name(place)).join(", ");
-  return [graph.subject[fact] === without ? null : graph.name(graph.subject[fact]), element("span.predicate", {}, ` ${wordsOf(graph.predicates[graph.predicate[fact]])} `), objects];
+  if (objects && graph.subject[fact] === about) return objects;
+  return [graph.name(graph.subject[fact]), element("span.predicate", {}, ` ${wordsOf(graph.predicates[graph.predicate[fact]])} `), objects];
 }
 
 export function spanOf(fact, point = pointA()) {
@@ -41,7 +43,7 @@ export function factLine(fact, options = {}) {
   const { graph } = look;
   const id = graph.facts.id[fact];
   const light = () => lightUp([graph.subject[fact], ...graph.facts.object[fact]].filter((place) => place >= 0), [...graph.links.ofFact.of(fact)]);
-  return element(`button.fact-line${options.kind === "retired" ? ".given-up" : ""}`, {
+  return element(`button.fact-line${options.kind === "retired" ? ".given-up" : options.kind === "over" ? ".over" : ""}`, {
     type: "button", onclick: () => openFact(id), onmouseenter: light, onfocus: light, onmouseleave: () => lightUp(), onblur: () => lightUp(),
     "aria-current": String(state.view === "fact" && state.id === id), data: { fact: id },
   }, element("span.what", {}, factWords(fact, options)), element("span.when", {}, options.when ?? spanOf(fact, options.point)));
