@@ -1,5 +1,6 @@
 // The layer behind the graph: a hull around the shown members of each community, and a ring around the selected entity.
 
+import { isTaken } from "./labels.js";
 import { look } from "./looking.js";
 import { colour } from "./theme.js";
 
@@ -48,14 +49,16 @@ function drawArea(context, sigma, drawn, community, shade, width) {
   context.fillStyle = shade;
   trace(context, hull);
   context.fill();
-  const top = hull.reduce((best, point) => (point[1] < best[1] ? point : best));
   context.globalAlpha = 0.85;
   context.fillStyle = colour("faint");
   context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const text = community.name.length > 36 ? `${community.name.slice(0, 35)}…` : community.name;
   const half = context.measureText(text).width / 2;
   context.textAlign = "center";
-  context.fillText(text, Math.max(half + 6, Math.min(width - half - 6, top[0])), Math.max(12, top[1] - 6));
+  const ends = [hull.reduce((best, point) => (point[1] < best[1] ? point : best)), hull.reduce((best, point) => (point[1] > best[1] ? point : best))];
+  const spots = ends.map(([x, y], place) => [Math.max(half + 6, Math.min(width - half - 6, x)), Math.max(12, place ? y + 14 : y - 6)]);
+  const spot = spots.find(([x, y]) => !isTaken([x - half, y - 10, x + half, y + 3]));
+  if (spot) context.fillText(text, ...spot);
   context.globalAlpha = 1;
 }
 

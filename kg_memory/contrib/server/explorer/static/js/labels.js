@@ -13,6 +13,9 @@ const contexts = {};
 
 export const labels = { shown: [] }; // the placed names: {text, box} or {text, spots}, in pixels
 
+// Return whether a box covers a placed name of an entity.
+export const isTaken = (box) => labels.shown.some((name) => name.box && cross(box, name.box));
+
 export function takeName(context, data) {
   contexts.names = context;
   if (data.label) names.push(data);
