@@ -1,10 +1,10 @@
 // The top bar: namespace, search, language, light and dark mode.
 
 import { get, secret } from "./api.js";
-import { buttons, element, field, glyph, iconButton, openDialog, replace } from "./dom.js";
+import { buttons, element, field, glyph, iconButton, openDialog, replace, toast } from "./dom.js";
 import { language, t } from "./i18n.js";
 import { openHelp } from "./keyboard.js";
-import { set, state, subscribe } from "./store.js";
+import { set, state, subscribe, toLink } from "./store.js";
 import { toggleTheme } from "./theme.js";
 
 export function startTop(bar, applyTheme) {
@@ -14,9 +14,19 @@ export function startTop(bar, applyTheme) {
   const counts = element("span.counts", { id: "counts" });
   const tongue = element("select.wide", { "aria-label": t("language"), title: t("language"), onchange: () => language.set(tongue.value) },
     [["en", "English"], ["zh", "中文"]].map(([value, label]) => element("option", { value, selected: value === language.current, lang: value }, label)));
-  replace(bar, element("h1.brand", {}, "kg-memory"), names, form, counts, tongue, iconButton("theme", t("light or dark"), () => toggleTheme(applyTheme)), iconButton("help", `${t("help")} (?)`, openHelp));
+  replace(bar, element("h1.brand", {}, "kg-memory"), names, form, counts, tongue, iconButton("link", t("copy link"), copyLink, { className: "icon wide" }), iconButton("theme", t("light or dark"), () => toggleTheme(applyTheme)), iconButton("help", `${t("help")} (?)`, openHelp));
   subscribe(["q"], () => { search.value = state.q; });
   return { names, counts };
+}
+
+// Copy the address of this view. Browsers refuse it on pages without encryption, where the address bar has the same.
+async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(new URL(toLink(), location.href).href);
+    toast(t("link copied"));
+  } catch {
+    toast(t("link refused"));
+  }
 }
 
 function choose(names) {

@@ -3,7 +3,7 @@
 export const ENGLISH = {
   "unreachable": "The server cannot be reached; is kg-memory serve running?",
   "loading": "Loading …", "back": "Back", "cancel": "Cancel", "close": "Close", "save": "Save", "open": "Open", "undo": "Undo", "edit": "edit", "try again": "Try again", "leave": "show all", "all": "all",
-  "search": "Search", "search placeholder": "Search facts, entities and messages", "namespace": "Namespace", "language": "Language", "light or dark": "Light or dark", "help": "Help", "new memory": "Open another namespace", "new memory…": "Another …",
+  "search": "Search", "search placeholder": "Search facts, entities and messages", "namespace": "Namespace", "language": "Language", "light or dark": "Light or dark", "copy link": "Copy a link to this view", "link copied": "The link is copied.", "link refused": "The browser does not allow it; the address bar has the same link.", "help": "Help", "new memory": "Open another namespace", "new memory…": "Another …",
   "views": "Views", "details": "Details", "tab live": "Live", "tab search": "Search", "tab changes": "Difference", "tab review": "Review", "tab saved": "Saved", "tab entity": "Entity", "tab fact": "Fact", "tab link": "Between two",
   "pane graph": "Graph", "pane time": "Time", "pane details": "Details", "pane filters": "Filters",
   "key": "Key", "key needed": "This server asks for a key", "key intro": "kg-memory keys create makes one. It is kept in this tab only, and in no link.", "key refused": "That key was refused.",

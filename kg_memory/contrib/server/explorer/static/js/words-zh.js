@@ -3,7 +3,7 @@
 export const CHINESE = {
   "unreachable": "无法连接服务器；kg-memory serve 是否在运行？",
   "loading": "正在载入……", "back": "返回", "cancel": "取消", "close": "关闭", "save": "保存", "open": "打开", "undo": "撤销", "edit": "修改", "try again": "重试", "leave": "显示全部", "all": "全部",
-  "search": "搜索", "search placeholder": "搜索事实、实体和消息", "namespace": "命名空间", "language": "语言", "light or dark": "浅色或深色", "help": "帮助", "new memory": "打开另一个命名空间", "new memory…": "其他……",
+  "search": "搜索", "search placeholder": "搜索事实、实体和消息", "namespace": "命名空间", "language": "语言", "light or dark": "浅色或深色", "copy link": "复制此视图的链接", "link copied": "链接已复制。", "link refused": "浏览器不允许；地址栏中是同样的链接。", "help": "帮助", "new memory": "打开另一个命名空间", "new memory…": "其他……",
   "views": "视图", "details": "详情", "tab live": "实时", "tab search": "搜索", "tab changes": "差异", "tab review": "审核", "tab saved": "记忆", "tab entity": "实体", "tab fact": "事实", "tab link": "两者之间",
   "pane graph": "图谱", "pane time": "时间", "pane details": "详情", "pane filters": "筛选",
   "key": "密钥", "key needed": "此服务器需要密钥", "key intro": "用 kg-memory keys create 创建。密钥只保存在此标签页中，不会出现在链接里。", "key refused": "该密钥被拒绝。",
