@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from langgraph.store.base import (
     BaseStore,
@@ -187,7 +187,5 @@ def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | 
     """Return the embedding model that *index* names, or else that of the memory; None if *index* is None."""
     if index is None:
         return None
-    embed = index.get("embed")
-    return add_direction(
-        memory.driver.embedder.embeddings if embed is None else ensure_embeddings(embed), index.get("dims")
-    )
+    embed: Any = index.get("embed") or memory.driver.embedder.embeddings
+    return add_direction(embed if isinstance(embed, Embeddings) else ensure_embeddings(embed), index.get("dims"))
