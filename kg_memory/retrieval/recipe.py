@@ -52,6 +52,8 @@ UNSURE = 0.5
 """The factor on nearness if a fact may have been true at that time, because its start is unknown."""
 LASTING = 0.4
 """The factor on nearness of a fact that was true before the day that the question names, or has no start."""
+ZONES = 14 * 3_600_000_000
+"""The most microseconds by which a day of a zone begins before that of UTC."""
 SPREAD = 3
 """The factor by which `limit_rank_drop` limits ranks: the first, second and third stay among the first 3, 6 and 9."""
 
@@ -117,9 +119,18 @@ def _nearness(feature: Features, instants: Instants) -> float:
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
         max(instants.nearness(known, until), UNSURE * instants.nearness(since, until))
-        * (LASTING if _is_a_day(instants) and since < instants.since else 1.0)
+        * (LASTING if _is_a_day(instants) and _lasts(since, until, instants) else 1.0)
         for since, known, until in periods
     )
+
+
+def _lasts(since: int, until: int, instants: Instants) -> bool:
+    """Return whether a fact began before the day that the question names; if it names an instant, and goes on after it.
+
+    A day of the question is one in UTC, a day of a fact one of its message's zone.
+    """
+    is_instant = instants.until - instants.since <= 1
+    return since < instants.since - ZONES and (until > instants.until or not is_instant)
 
 
 def limit_rank_drop(ranking: Ranking, before: Ranking) -> list[Scored]:

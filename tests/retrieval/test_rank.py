@@ -10,6 +10,8 @@ from kg_memory.contrib.variants.rerankers import fade, use_weight
 from kg_memory.contrib.variants.zep import mmr
 from kg_memory.retrieval.ranking import (
     LAST,
+    Features,
+    Instants,
     blend,
     log_shares,
     ranks,
@@ -20,7 +22,7 @@ from kg_memory.retrieval.ranking import (
     sort_scores,
     stack,
 )
-from kg_memory.retrieval.recipe import SPREAD, limit_rank_drop, prefer_newer
+from kg_memory.retrieval.recipe import SPREAD, _nearness, limit_rank_drop, prefer_newer
 
 NAMES = st.text("abcdef", min_size=1, max_size=2)
 RANKING = st.lists(st.tuples(NAMES, st.floats(-5, 5) | st.just(nan)), max_size=8)
@@ -217,3 +219,17 @@ def test_fade_and_use_weight_are_monotonic(count, one, other, rate, interval, co
     sooner, later = sorted((one, other))
     assert 0 <= fade(count, later, rate, interval) <= fade(count, sooner, rate, interval) <= count
     assert confidence <= use_weight(count, confidence) <= use_weight(count + 1, confidence) <= 1
+
+
+@pytest.mark.parametrize("hours", [0, 2, 9, -5])
+def test_event_of_named_day_is_nearest_in_any_zone(hours):
+    day, now = 86_400_000_000, 20_000 * 86_400_000_000
+    asked = Instants(now, now + day, now, unreviewed=False, vagueness=day)
+    starts = [now + number * day - hours * 3_600_000_000 for number in (-1, 0, 1)]
+    before, on, after = (_nearness(Features(periods=[(start, start, start + day)]), asked) for start in starts)
+    assert (on, before < 0.5, after <= on) == (1.0, True, True)
+    instant = Instants(now, now + 1, now, unreviewed=False, vagueness=day)
+    ended, lasting = (
+        _nearness(Features(periods=[(now - day, now - day, until)]), instant) for until in (now, now + day)
+    )
+    assert ended > lasting
