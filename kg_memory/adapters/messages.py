@@ -80,7 +80,14 @@ def episodes_of(
 
 def source_ids(messages: Iterable[MessageLikeRepresentation], thread: str | None) -> frozenset[str | None]:
     """Return the `source_id` values with which the memory stores *messages* of the conversation *thread*."""
-    return frozenset(episode.source_id for episode in episodes_of(messages, thread=thread))
+    seen: Counter[tuple[str, str]] = Counter()
+    ids: set[str | None] = set()
+    for message in messages_of(messages):
+        role, content = _role(message), text_of(message)
+        if role is not None and content.strip():
+            ids.add(_source_id(thread, message.id, role, content, seen[role, content]))
+            seen[role, content] += 1
+    return frozenset(ids)
 
 
 def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:

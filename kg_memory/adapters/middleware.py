@@ -122,8 +122,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     - *recall*: false turns the search off. *max_tokens*: the maximum size of the text from the memory.
     - *place*: ``"message"`` puts the text behind the last message of the user, so that all before it stays the same and
       the provider's prompt cache serves it; ``"system"`` puts it at the end of the system message.
-    - *repeat*: true also recalls messages that the agent's state still has, and facts said only there; for agents with
-      another middleware that shortens the messages of model calls.
+    - *repeat*: true also recalls messages that the agent's state still has, and facts said only there. Use it if the
+      model gets fewer messages than the state has: with another middleware that trims or summarises them.
     - *profile_tokens*: if above 0, the profile of the person who asks comes before the text; see
       `GraphMemory.profile`. With *where* there is no profile.
     - *ask_stale*: true lets the model ask the user, once in a conversation, about a fact that may have changed, see
@@ -384,6 +384,8 @@ def _add_recalled(request: ModelRequest[Any], recalled: str, place: PlaceOfText)
     """
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
+    if not text:
+        return request
     head = [request.system_message] if request.system_message else []
     prompt: list[Any] = list(with_memory([*head, *request.messages], text, place))
     system = prompt.pop(0) if prompt and isinstance(prompt[0], SystemMessage) else None

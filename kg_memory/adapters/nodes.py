@@ -66,7 +66,7 @@ def recall_node(
     key: str = "memory_context",
     messages_key: str = "messages",
     max_tokens: int = 1500,
-    repeat: bool = False,
+    repeat: bool = True,
     unreviewed: bool = False,
     recipe: Recipe | str | None = None,
     where: Where | None = None,
@@ -82,7 +82,8 @@ def recall_node(
     - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
       ``thread_id`` names the conversation.
     - *messages_key*: the state's key of the messages. *max_tokens*: the maximum size of the text.
-    - *repeat*: true also returns messages of this conversation that are still in the state, and facts said only there.
+    - *repeat*: false leaves out messages of this conversation that are in the state, and facts said only there. Use it
+      only if the model gets all messages of the state: not with `trim_messages` or a node that summarises.
     - *unreviewed*: include facts that wait for review.
     - *recipe*, *where*, *template* and *believed_at*: as in `GraphMemory.context`.
 

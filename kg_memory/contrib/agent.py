@@ -84,8 +84,7 @@ def build_agent(
     answer. *namespace* may contain fields of the context, such as ``{user_id}``; subclass `AgentContext` to add fields.
     *recipe*, *where* and *template* are those of `GraphMemory.context`.
     """
-    # Without a model the answer is made of this text alone.
-    recall = recall_node(memory, namespace, repeat=True, recipe=recipe, where=where, template=template)
+    recall = recall_node(memory, namespace, recipe=recipe, where=where, template=template)
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
     graph.add_node("recall", recall)
     graph.add_node("answer", _answer(memory, model, template), retry_policy=RetryPolicy())

@@ -315,6 +315,16 @@ def test_middleware_leaves_out_what_the_conversation_has(agent, memory, namespac
         memory.privacy.forget(thread=f"{repeat}", namespace=namespace)
 
 
+def test_middleware_can_put_recalled_text_into_system_message(agent, memory, namespace):
+    memory.add("Ann lives in Oslo.", namespace=namespace)
+    agent(system_prompt="Be kind.", place="system", remember="off").invoke(user_says("Where is Ann?"), **at(namespace))
+    [instructions, question] = agent.chat.prompts[0]
+    assert instructions.text.startswith(f"Be kind.\n\n{REMEMBERED}\n\n")
+    assert ("Ann lives in Oslo (" in instructions.text, question.content) == (True, "Where is Ann?")
+    with pytest.raises(errors.SettingsError, match="place must be one of message, system, got 'end'"):
+        agent(place="end")
+
+
 def test_requests_keep_their_beginning_from_turn_to_turn(agent, memory, namespace):
     memory.add_many(["Ann lives in Oslo.", "Ann likes tea."], namespace=namespace)
     made = agent(
