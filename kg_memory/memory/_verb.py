@@ -15,7 +15,6 @@ from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import name_forms, run_graph, work
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.graph import may_be_seen
 from kg_memory.settings import Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
@@ -34,10 +33,11 @@ _LATE = (
     "kg_memory.maintenance.review.graph",
     "kg_memory.maintenance.transfer.export",
     "kg_memory.maintenance.transfer.imports",
+    "langgraph.graph",
+    "langchain_core.tracers.context",
+    "langchain_core.tracers.stdout",
 )
 """Modules that public methods import at first use; `Engine.load` imports them in a thread before an async call."""
-_OF_LANGCHAIN = ("langgraph.graph", "langchain_core.tracers.context", "langchain_core.tracers.stdout")
-"""The same, if something may observe the steps of a call."""
 
 
 class Engine:
@@ -48,20 +48,19 @@ class Engine:
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
         self.driver, self.settings = driver, settings
-        self._loaded: tuple[str, ...] = ()
+        self._loaded = False
 
     async def load(self) -> None:
-        """Import slow modules in a worker thread, so that the imports do not block the event loop.
+        """Import LangGraph and other slow modules in a worker thread, so that the imports do not block the event loop.
 
-        Later calls do nothing, except the first after LangChain was imported, which imports LangGraph.
+        Later calls do nothing.
         """
-        late = (*_LATE, *_OF_LANGCHAIN) if may_be_seen() else _LATE
-        if len(self._loaded) < len(late):
-            await asyncio.to_thread(self._import_late, late)
-            self._loaded = late
+        if not self._loaded:
+            await asyncio.to_thread(self._import_late)
+            self._loaded = True
 
-    def _import_late(self, names: tuple[str, ...]) -> None:
-        ingestion, *_ = map(import_module, names)
+    def _import_late(self) -> None:
+        ingestion, *_ = map(import_module, _LATE)
         ingestion.load_needed(self.settings)
 
     @cached_property

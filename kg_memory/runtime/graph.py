@@ -180,7 +180,7 @@ class Pipeline:
 
 def may_be_seen() -> bool:
     """Return whether LangChain is imported, or LangSmith's tracing is on, so that something may observe steps."""
-    return "langchain_core.runnables.config" in sys.modules or any(map(os.environ.get, TRACING))
+    return not {"langchain_core", "langsmith"}.isdisjoint(sys.modules) or any(map(os.environ.get, TRACING))
 
 
 def are_steps_seen() -> bool:
