@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import filterfalse
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -114,7 +115,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
         async def draw(_: Job) -> Response:
             found, ids = await find()
-            flow = read_graph(found[:limit], ids)
+            flow = read_graph(list(filterfalse(is_quote, found))[:limit], ids)
             graph = Graph(elements=await service.memory.driver.arun(flow, namespace), more=len(found) > limit)
             return json_response(request, await asyncio.to_thread(lambda: graph.model_dump_json().encode()))
 
@@ -132,7 +133,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         where: Where = None,
         limit: Limit = 1000,
     ) -> Response:
-        """Return the graph of a namespace: the facts that held at a time, or all facts ever if none is given."""
+        """Return the graph of a namespace, without facts that only quote; as of a time, or all ever if none is given."""
         authorize(key, "read", namespace)
         arguments = _to_arguments(as_of=as_of, during=during, believed_at=believed_at, where=where)
 
@@ -175,11 +176,10 @@ def _to_arguments(**given: str | None) -> dict[str, Any]:
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
-    """Return *facts* as a graph in which entities are nodes and facts are edges; facts that only quote are left out.
+    """Return *facts* as a graph in which entities are nodes and facts are edges.
 
     *ids* are the ids of further entities to include as nodes, even if none of the facts is about them.
     """
-    facts = [fact for fact in facts if not is_quote(fact)]
     ends = yield from fetch(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(id_ for row in ends for id_ in (row["subject"], *row["objects"]))}

@@ -92,7 +92,7 @@ def _settings(database: Database, key: str) -> Iterator[Check]:
     try:
         values: dict[str, Any] = dict(database.command("GRAPH.CONFIG", "GET", "*", at=key))
         memory: Mapping[str, Any] = database.command("INFO", "memory", at=key)
-    except DatabaseForbidden as error:
+    except KGMemoryError as error:
         yield Check("settings", "note", "not readable", f"{error}; or have the administrator run this command")
         return
     limit = int(memory["maxmemory"])

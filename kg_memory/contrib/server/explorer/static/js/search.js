@@ -34,13 +34,13 @@ export async function showSearch() {
 
 // Show the best fact with its date and source; if it is only a quote, or there is none, the best message.
 function answer({ question, answerable, facts: [best], episodes: [said] }) {
-  const known = answerable?.value !== "no";
+  const known = answerable?.value !== "no" && answerable?.value !== "unlikely";
   if (!known || (!best && !said)) return element("div.title", {}, element("h2", {}, question));
   const only = !best || isQuote(best);
   return element("div.answer", {}, element("p.soft.small", {}, question),
     only ? element("h2", {}, t("said about it")) : element("h2", {}, button(best.sentence, () => openFact(best.id), {}, ".link")),
     !only && element("p.soft", {}, showPeriod(best)),
-    best?.sources.length ? quoteOf(best.sources.at(-1)) : said && message(said));
+    best ? best.sources.length > 0 && quoteOf(best.sources.at(-1)) : message(said));
 }
 
 function answerLine(results) {
