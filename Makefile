@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:  ## say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: offline, no key
+demo: .venv/.demo  ## a conversation becomes a graph, and answers questions: no key needed
 	@$(BIN)/kg-memory demo
 
 test: .venv/.dev  ## all checks, and all tests but those of test-system

@@ -8,8 +8,8 @@ no answer, and are left out here. Readers without sight of the questions answere
 `readings.jsonl` has the facts of each message, and `answers.jsonl` the identities of entities, verdicts on pairs of
 facts, predicates and summaries. They are replayed over HTTP by the text of the message, or by the items that a prompt
 asks about, so they stay usable when prompts change. An unknown item counts as new or unrelated; the last line of the
-output counts them. The line before tells how often a question such as "What did Noreen do on 14 October 2023?" has an
-event of that day among its first two facts.
+output counts them. The lines before tell how often a question such as "What did Noreen do on 14 October 2023?" has an
+event of hers on that day among its first two facts.
 
 | column | what it is |
 | --- | --- |
@@ -151,7 +151,7 @@ def find_days(memory: GraphMemory, arm: str, most: int = 40) -> tuple[int, int]:
     asked = random.Random(1).sample(sorted(days), min(most, len(days)))
     for subject, day in asked:
         found = memory.search(f"What did {subject} do on {day.day} {day:%B %Y}?", namespace=arm, limit=2)
-        right += any(fact.valid_at and fact.valid_at.date() == day.date() for fact in found.facts)
+        right += any((fact.kind, fact.subject, fact.valid_at) == ("event", subject, day) for fact in found.facts)
     return right, len(asked)
 
 
@@ -168,6 +168,7 @@ def main() -> None:
     kinds = list(dict.fromkeys(each["kind"] for each in questions))
     columns = ("evidence", "words", *kinds)
     print(f"| arm | tokens | {' | '.join(columns)} |\n|{' --- |' * (len(columns) + 2)}")
+    days: list[str] = []
     with fresh_database() as url, serve(answers) as base_url:
         for arm in chosen.arms.split(","):
             with ingest(url, base_url if arm == "model" else None, messages) as memory:
@@ -175,7 +176,8 @@ def main() -> None:
                     scores = score(memory, arm, questions, budget)
                     cells = (f"{mean(scores[column]):.3f}" if scores[column] else "-" for column in columns)
                     print(f"| {arm} | {budget} | {' | '.join(cells)} |", flush=True)
-                print("{}: {} of {} days".format(arm, *find_days(memory, arm)))
+                days.append("{}: {} of {} days".format(arm, *find_days(memory, arm)))
+    print("", *days, sep="\n")
     print(f"{len(answers.asked)} items asked about, {len(answers.unanswered)} of them without a recorded answer")
     if chosen.unanswered:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in answers.unanswered.values())

@@ -11,31 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.errors import InputError
-from kg_memory.models.filters import (
-    CHOICES,
-    FIELDS,
-    MAX_CHARACTERS,
-    MAX_DEPTH,
-    MAX_TESTS,
-    MAX_VALUES,
-    AllOf,
-    AnyOf,
-    FieldComparison,
-    Fields,
-    Not,
-    parse_filter,
-    to_plain,
-)
+from kg_memory.models import filters as models
 from kg_memory.models.graph import EpisodeKind
 
 
 def one(field, operator, value):
-    return Fields((FieldComparison(field, operator, value),))
+    return models.Fields((models.FieldComparison(field, operator, value),))
 
 
 @pytest.mark.parametrize("where", [None, {}])
 def test_parse_filter_returns_none_for_no_filter(where):
-    assert parse_filter(where) is None
+    assert models.parse_filter(where) is None
 
 
 @pytest.mark.parametrize(
@@ -52,22 +38,22 @@ def test_parse_filter_returns_none_for_no_filter(where):
         ({"trust": 1}, one("trust", "$eq", 1.0)),
         (
             {"trust": {"$gte": 0.5, "$lt": 0.9}},
-            Fields((FieldComparison("trust", "$gte", 0.5), FieldComparison("trust", "$lt", 0.9))),
+            models.Fields((models.FieldComparison("trust", "$gte", 0.5), models.FieldComparison("trust", "$lt", 0.9))),
         ),
-        ({"type": "Person", "$or": []}, AllOf((one("type", "$eq", "Person"), AnyOf(())))),
+        ({"type": "Person", "$or": []}, models.AllOf((one("type", "$eq", "Person"), models.AnyOf(())))),
         ({"$and": [{"type": "Person"}]}, one("type", "$eq", "Person")),
         (
             {"$not": {"$or": [{"type": "A"}, {"type": "B"}]}},
-            Not(AnyOf((one("type", "$eq", "A"), one("type", "$eq", "B")))),
+            models.Not(models.AnyOf((one("type", "$eq", "A"), one("type", "$eq", "B")))),
         ),
         ({"labels.tags": "vip"}, one("labels.tags", "$eq", "vip")),
         ({"labels.plan": [3.0, True]}, one("labels.plan", "$in", (3, True))),
         ({"labels.plan": {"$gte": 2}}, one("labels.plan", "$gte", 2.0)),
-        ({"$or": [{}, {"type": "A"}]}, AnyOf((AllOf(()), one("type", "$eq", "A")))),
+        ({"$or": [{}, {"type": "A"}]}, models.AnyOf((models.AllOf(()), one("type", "$eq", "A")))),
     ],
 )
 def test_parse_filter_builds_the_expected_tree(where, expected):
-    assert parse_filter(where) == expected
+    assert models.parse_filter(where) == expected
 
 
 @pytest.mark.parametrize(
@@ -78,7 +64,7 @@ def test_parse_filter_builds_the_expected_tree(where, expected):
     ],
 )  # fmt: skip
 def test_parse_filter_converts_times_to_utc(given):
-    assert parse_filter({"said_at": given}) == one("said_at", "$eq", "2024-05-01T10:00:00+00:00")
+    assert models.parse_filter({"said_at": given}) == one("said_at", "$eq", "2024-05-01T10:00:00+00:00")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +115,7 @@ def test_parse_filter_converts_times_to_utc(given):
 )
 def test_parse_filter_refuses_wrong_filters_with_a_hint(where, message):
     with pytest.raises(InputError, match=message):
-        parse_filter(where)
+        models.parse_filter(where)
 
 
 def deep(depth):
@@ -137,46 +123,46 @@ def deep(depth):
 
 
 def test_parse_filter_limits_depth_and_length():
-    assert parse_filter(deep(MAX_DEPTH))
-    assert parse_filter({"speaker": ["a"] * MAX_VALUES})
-    assert parse_filter({"speaker": "x" * MAX_CHARACTERS})
+    assert models.parse_filter(deep(models.MAX_DEPTH))
+    assert models.parse_filter({"speaker": ["a"] * models.MAX_VALUES})
+    assert models.parse_filter({"speaker": "x" * models.MAX_CHARACTERS})
     for where in (
-        deep(MAX_DEPTH + 1), deep(900), {"speaker": ["a"] * (MAX_VALUES + 1)}, {"speaker": "x" * (MAX_CHARACTERS + 1)},
-        {"speaker": ["x" * 10_000] * 101}, {"$or": [{"type": "A"}] * MAX_TESTS},
+        deep(models.MAX_DEPTH + 1), deep(900), {"speaker": ["a"] * (models.MAX_VALUES + 1)}, {"speaker": "x" * (models.MAX_CHARACTERS + 1)},
+        {"speaker": ["x" * 10_000] * 101}, {"$or": [{"type": "A"}] * models.MAX_TESTS},
     ):  # fmt: skip
         with pytest.raises(InputError, match=r"deeper than|too many"):
-            parse_filter(where)
+            models.parse_filter(where)
 
 
 def test_parse_filter_refuses_recursive_and_huge_filters():
     where = {}
     where["$and"] = [where, where]
     with pytest.raises(InputError, match="deeper than"):
-        parse_filter(where)
+        models.parse_filter(where)
     wide = {"type": "A"}
-    for _ in range(MAX_DEPTH - 1):
+    for _ in range(models.MAX_DEPTH - 1):
         wide = {"$or": [wide] * 1000}
     with pytest.raises(InputError, match="too many"):
-        parse_filter(wide)
+        models.parse_filter(wide)
 
 
 def test_parse_filter_converts_an_enum_member_to_text():
     class Speaker(str, Enum):  # noqa: UP042 - whose str() is not its value
         ANN = "Ann"
 
-    [comparison] = parse_filter({"speaker": Speaker.ANN}).comparisons
+    [comparison] = models.parse_filter({"speaker": Speaker.ANN}).comparisons
     assert type(comparison.value) is str
     assert comparison.value == "Ann"
 
 
 texts = st.text(max_size=5)
 values = {"text": texts, "number": st.floats(allow_nan=False, allow_infinity=False), "time": st.datetimes()}
-leaves = st.sampled_from(sorted(FIELDS.keys() - CHOICES)).flatmap(
+leaves = st.sampled_from(sorted(models.FIELDS.keys() - models.CHOICES)).flatmap(
     lambda name: st.fixed_dictionaries({
         name: st.one_of(
-            values[FIELDS[name].holds],
-            st.lists(values[FIELDS[name].holds], max_size=3),
-            st.fixed_dictionaries({"$nin": st.sets(values[FIELDS[name].holds], max_size=3)}),
+            values[models.FIELDS[name].holds],
+            st.lists(values[models.FIELDS[name].holds], max_size=3),
+            st.fixed_dictionaries({"$nin": st.sets(values[models.FIELDS[name].holds], max_size=3)}),
         )
     })
 )  # fmt: skip
@@ -193,6 +179,6 @@ filters = st.recursive(
 
 @given(filters)
 def test_filter_survives_a_json_round_trip(where):
-    read = parse_filter(where)
-    assert parse_filter(json.loads(json.dumps(to_plain(read)))) == read
-    assert hash(read) == hash(parse_filter(where))
+    read = models.parse_filter(where)
+    assert models.parse_filter(json.loads(json.dumps(models.to_plain(read)))) == read
+    assert hash(read) == hash(models.parse_filter(where))

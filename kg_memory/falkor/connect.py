@@ -16,17 +16,8 @@ from urllib.parse import quote, unquote
 import redis
 
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, KGMemoryError
+from kg_memory.falkor import wire
 from kg_memory.falkor.servers import LOST_CONNECTION, RedisServer, Servers, find_servers, redis_urls
-from kg_memory.falkor.wire import (
-    FORMER_PRIMARY,
-    Params,
-    QueryBatch,
-    Row,
-    decode_rows,
-    prepend_parameters,
-    query_command,
-    translate_error,
-)
 from kg_memory.plugins import Host
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread, work_on
@@ -112,7 +103,7 @@ class Database:
         """Return (number of connects, how often the graph *key* was missing); if one rises, check the graph again."""
         return self.generation, self._absences[key]
 
-    def query_flow(self, key: str, cypher: str, params: Params, *, write: bool) -> Flow[list[Row]]:
+    def query_flow(self, key: str, cypher: str, params: wire.Params, *, write: bool) -> Flow[list[wire.Row]]:
         """Run *cypher* on the graph with the Redis key *key* and return the result rows.
 
         Without *write*, the query is read-only, and a missing graph gives an empty list.
@@ -121,11 +112,15 @@ class Database:
         index.
         """
         values = sum(len(value) for value in params.values() if isinstance(value, list))
-        words = yield from work_on(values, partial(query_command, key, cypher, params, write=write))
-        rows: list[Row] | None = yield from self._route(
+        words = yield from work_on(values, partial(wire.query_command, key, cypher, params, write=write))
+        rows: list[wire.Row] | None = yield from self._route(
             key,
             lambda server, asking, replicas: server.call(
-                words, asking=asking, replicas=replicas, read=decode_rows, around=partial(self._map_errors, server, key)
+                words,
+                asking=asking,
+                replicas=replicas,
+                read=wire.decode_rows,
+                around=partial(self._map_errors, server, key),
             ),
             write=write,
         )
@@ -133,12 +128,12 @@ class Database:
 
     query, aquery = both(query_flow)
 
-    def read_all_flow(self, key: str, queries: QueryBatch) -> Flow[list[list[Row]]]:
+    def read_all_flow(self, key: str, queries: wire.QueryBatch) -> Flow[list[list[wire.Row]]]:
         """Run the read-only *queries* on the graph *key* in one batch; return a list of result rows for each query."""
         server = (yield from self.connect()).of(key)
         try:
             yield from self._check(server)
-            rows: list[list[Row]] = yield server.read_all(
+            rows: list[list[wire.Row]] = yield server.read_all(
                 key,
                 queries,
                 read=lambda answers: [self._to_rows(server, key, answer) for answer in answers],
@@ -154,11 +149,11 @@ class Database:
 
     read_all, aread_all = both(read_all_flow)
 
-    def _to_rows(self, server: RedisServer, key: str, answer: Any) -> list[Row]:
+    def _to_rows(self, server: RedisServer, key: str, answer: Any) -> list[wire.Row]:
         with self._map_errors(server, key):
             if isinstance(answer, Exception):
                 raise answer
-            return decode_rows(answer)
+            return wire.decode_rows(answer)
         return []
 
     def command_flow(self, *words: str | int, at: str = "") -> Flow[Any]:
@@ -234,9 +229,9 @@ class Database:
         servers = self._servers
         return self._map_errors(None if servers is None else servers.of(key))
 
-    def explain(self, key: str, cypher: str, params: Params) -> str:
+    def explain(self, key: str, cypher: str, params: wire.Params) -> str:
         """Return the execution plan of *cypher* on the graph *key* as text (GRAPH.EXPLAIN)."""
-        return "\n".join(self.command("GRAPH.EXPLAIN", key, prepend_parameters(cypher, params), at=key) or ())
+        return "\n".join(self.command("GRAPH.EXPLAIN", key, wire.prepend_parameters(cypher, params), at=key) or ())
 
     def namespaces(self, *, reachable: bool = False) -> list[str]:
         """Return the namespaces that have a graph, sorted; a very long name appears as its hash (see `graph_key`).
@@ -358,10 +353,10 @@ class Database:
             if isinstance(error, redis.ResponseError) and MISSING_GRAPH in str(error):
                 self._absences[key] += 1
                 return
-            if isinstance(error, (*LOST_CONNECTION, *FORMER_PRIMARY)) and server is not None:
+            if isinstance(error, (*LOST_CONNECTION, *wire.FORMER_PRIMARY)) and server is not None:
                 self._lose(server)
             if isinstance(error, (*LOST_CONNECTION, redis.ResponseError)):
-                raise translate_error(error, self._advice) from error
+                raise wire.translate_error(error, self._advice) from error
             raise
 
     def _lose(self, server: RedisServer) -> None:

@@ -116,7 +116,7 @@ def make_reliable(
     """
     if isinstance(model, ReliableEmbeddings):
         return model
-    if not isinstance(model, Embeddings):
+    if not isinstance(model, Embeddings) or isinstance(model, type):
         raise SettingsError(
             f"embeddings must be a LangChain Embeddings object, got {type(model).__name__}; pass one, or 'offline'"
         )

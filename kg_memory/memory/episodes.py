@@ -13,19 +13,8 @@ from kg_memory.falkor.queries.usage import STATS
 from kg_memory.ingestion.receive import accept
 from kg_memory.ingestion.state import IngestionContext
 from kg_memory.ingestion.summarise import refresh
+from kg_memory.memory import adding
 from kg_memory.memory._verb import Engine, Group, run_plugin, verb
-from kg_memory.memory.adding import (
-    Input,
-    Progress,
-    Tally,
-    date_input,
-    date_inputs,
-    input_of,
-    read_again,
-    read_episode,
-    read_inputs,
-    result_of_saving,
-)
 from kg_memory.memory.listing import belief_params, start_all
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Episode, EpisodeStatus
@@ -80,22 +69,22 @@ class Episodes(Group):
 
     def _get(self, episode: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[Episode | None]:
         """Return the episode (a stored message, text or record) with the id *episode*, or None."""
-        return read_episode(replace_unstorable(validate_name("episode", episode, "the id of an episode")))
+        return adding.read_episode(replace_unstorable(validate_name("episode", episode, "the id of an episode")))
 
     get, aget = verb(_get)
 
     def _save(
-        self, episodes: Iterable[Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
+        self, episodes: Iterable[adding.Input], *, based_on: str | None = None, namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[builtins.list[AddResult]]:
         """Store *episodes* (messages, texts) without calling a model, and return a result for each.
 
         Searches find their words at once; `resume` extracts their facts. *based_on* is the id of an episode from which
         they derive: if it was deleted, `NotFound` is raised. Raises `InputError`, `MemoryPaused` and `DatabaseError`.
         """
-        tally = Tally()
-        for dated in date_inputs(episodes, namespace, self._engine.driver.today):
+        tally = adding.Tally()
+        for dated in adding.date_inputs(episodes, namespace, self._engine.driver.today):
             state = {**dated, "based_on": [] if based_on is None else [based_on]}
-            tally.count(result_of_saving((yield from accept(state, self._engine.settings))))
+            tally.count(adding.result_of_saving((yield from accept(state, self._engine.settings))))
         return tally.added
 
     save, asave = verb(_save)
@@ -129,7 +118,7 @@ class Episodes(Group):
         `ModelError` and `EmbeddingError`.
         """
         episode = {"content": content, "speaker": speaker, "at": at, "thread": thread}
-        state = {**date_input(episode, self._engine.driver.today), "namespace": namespace}
+        state = {**adding.date_input(episode, self._engine.driver.today), "namespace": namespace}
         return run_plugin("preview", state, self._engine.settings)
 
     preview, apreview = verb(_preview)
@@ -139,7 +128,7 @@ class Episodes(Group):
         *,
         namespace: str = DEFAULT_NAMESPACE,
         limit: int | None = None,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[adding.Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
         """Extract the facts of stored messages and texts that are not read yet, earliest first; return the results.
 
@@ -147,12 +136,12 @@ class Episodes(Group):
         are refreshed too. Errors: as `GraphMemory.add_many`.
         """
         most = MAX_COUNT if limit is None else validate_count("limit", limit)
-        tally = Tally(min((yield from read_stats()).waiting, most), progress)
+        tally = adding.Tally(min((yield from read_stats()).waiting, most), progress)
         while left := min(PAGE, most - len(tally.added)):
             episodes = yield from read_oldest(UNREAD, left, tally.waiting)
             if not episodes:
                 break
-            yield from read_inputs(self._engine, map(input_of, episodes), namespace, tally)
+            yield from adding.read_inputs(self._engine, map(adding.input_of, episodes), namespace, tally)
         yield from refresh(since=0, before=(yield from now()))
         return tally.added
 
@@ -165,7 +154,7 @@ class Episodes(Group):
         episodes: Iterable[str] | None = None,
         skipped: bool = False,
         read: bool = True,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[adding.Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
         """Extract facts again from messages and texts for which that failed, earliest first; return the results.
 
@@ -179,10 +168,10 @@ class Episodes(Group):
         reopened = yield from reopen(statuses, episodes)
         if not read:
             return [AddResult(episode=each.id, new=False, status=EpisodeStatus.SAVED) for each in reopened]
-        tally = Tally(len(reopened), progress)
+        tally = adding.Tally(len(reopened), progress)
         context = READ_ALL if skipped else None
         for episode in reopened:
-            tally.count((yield from read_again(self._engine, input_of(episode), namespace, context)))
+            tally.count((yield from adding.read_again(self._engine, adding.input_of(episode), namespace, context)))
         return tally.added
 
     retry, aretry = verb(_retry)
@@ -195,7 +184,7 @@ class Episodes(Group):
         limit: int | None = None,
         skipped: bool = False,
         dry_run: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[adding.Progress], None] | None = None,
     ) -> Flow[builtins.list[AddResult]]:
         """Extract facts again from messages and texts read less thoroughly than by the plan *to*; return the results.
 
@@ -211,13 +200,13 @@ class Episodes(Group):
         shallow = yield from fetch(queries.SHALLOW, **chosen, limit=most)
         if dry_run:
             return [AddResult(episode=row["id"], new=False, status=EpisodeStatus(row["status"])) for row in shallow]
-        tally = Tally(len(shallow), progress)
+        tally = adding.Tally(len(shallow), progress)
         context = IngestionContext(plan=plan, read_all=True)  # the filter may now skip what was read before
         for row in shallow:
             reopened = yield from write(queries.REOPEN_SHALLOW, id=row["id"], **chosen)
             if reopened:  # else another process is reading the episode, or it was deleted
-                state = input_of(rows.to_episode(reopened[0]["episode"]))
-                tally.count((yield from read_again(self._engine, state, namespace, context)))
+                state = adding.input_of(rows.to_episode(reopened[0]["episode"]))
+                tally.count((yield from adding.read_again(self._engine, state, namespace, context)))
         yield from refresh(since=0, before=(yield from now()))
         return tally.added
 

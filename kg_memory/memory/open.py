@@ -233,7 +233,7 @@ def embeddings(option: Embeddings | str | None, settings: Settings, model: Model
     """
     if isinstance(option, NoModel):
         return option
-    if isinstance(option, Embeddings):
+    if isinstance(option, Embeddings) and not isinstance(option, type):
         return _limit_rate(make_reliable(option), settings)
     if option is not None and not isinstance(option, str):
         raise SettingsError(f"embeddings must be a LangChain model, a name or 'offline', got {type(option).__name__}")

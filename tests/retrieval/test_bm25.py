@@ -9,21 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.models.filters import parse_filter
+from kg_memory.retrieval import retrievers
 from kg_memory.retrieval import retrievers as by_words_module
-from kg_memory.retrieval.retrievers import (
-    K1,
-    MOST_POSTINGS,
-    MOST_WEIGHED,
-    B,
-    Scope,
-    coverage,
-    measure_leading,
-    narrow_scope,
-    pick_rare,
-    rarity,
-    search_words,
-    weigh_terms,
-)
 from tests.retrieval.many import INSTANTS, Many
 
 NUMBERS = st.integers(0, 10**6)
@@ -40,43 +27,49 @@ def frequencies(*counts: int) -> dict[str, int]:
 
 
 def test_weigh_terms_puts_rare_terms_first() -> None:
-    terms = weigh_terms(frequencies(90, 1, 10), 100)
+    terms = retrievers.weigh_terms(frequencies(90, 1, 10), 100)
     assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
     assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
-    assert measure_leading(frequencies(90, 1, 10)) == (3, 101)
+    assert retrievers.measure_leading(frequencies(90, 1, 10)) == (3, 101)
 
 
 def test_weigh_terms_returns_nothing_for_no_terms() -> None:
-    assert weigh_terms({}, 100) == []
-    assert measure_leading({}) == (0, 0)
+    assert retrievers.weigh_terms({}, 100) == []
+    assert retrievers.measure_leading({}) == (0, 0)
 
 
 def test_measure_leading_omits_common_terms_of_many_postings() -> None:
-    assert measure_leading(frequencies(10, MOST_POSTINGS, 20)) == (2, 30)
-    assert measure_leading(frequencies(10, MOST_POSTINGS, 20), 2.0) == (3, MOST_POSTINGS + 30), "of many texts"
+    assert retrievers.measure_leading(frequencies(10, retrievers.MOST_POSTINGS, 20)) == (2, 30)
+    assert retrievers.measure_leading(frequencies(10, retrievers.MOST_POSTINGS, 20), 2.0) == (
+        3,
+        retrievers.MOST_POSTINGS + 30,
+    ), "of many texts"
 
 
 def test_measure_leading_includes_lone_common_term() -> None:
-    assert measure_leading(frequencies(MOST_POSTINGS * 2)) == (1, MOST_POSTINGS * 2)
+    assert retrievers.measure_leading(frequencies(retrievers.MOST_POSTINGS * 2)) == (1, retrievers.MOST_POSTINGS * 2)
 
 
 def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms() -> None:
-    assert pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (["t1", "t2"], [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]])
-    assert pick_rare(frequencies(90, 1, 10), 101) == (["t1", "t2", "t0"], [])
-    assert pick_rare(frequencies(90, 1, 10), 11) == (["t1", "t2"], [])
+    assert retrievers.pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (
+        ["t1", "t2"],
+        [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]],
+    )
+    assert retrievers.pick_rare(frequencies(90, 1, 10), 101) == (["t1", "t2", "t0"], [])
+    assert retrievers.pick_rare(frequencies(90, 1, 10), 11) == (["t1", "t2"], [])
 
 
 def test_pick_rare_returns_nothing_without_rare_terms() -> None:
     """It also returns nothing if the pairs of common terms are too many."""
-    assert pick_rare(frequencies(), 10) == ([], [])
-    assert pick_rare(frequencies(11, 90), 10) == ([], [])
-    assert pick_rare(frequencies(1, *[90] * 20), 10) == ([], [])
+    assert retrievers.pick_rare(frequencies(), 10) == ([], [])
+    assert retrievers.pick_rare(frequencies(11, 90), 10) == ([], [])
+    assert retrievers.pick_rare(frequencies(1, *[90] * 20), 10) == ([], [])
 
 
 @given(st.lists(st.integers(1, 10**6), max_size=80), st.integers(1, 2000))
 def test_pick_rare_stays_within_bound_and_pairs_other_terms(counts: list[int], looked: int) -> None:
     often = frequencies(*counts)
-    rare, pairs = pick_rare(often, looked)
+    rare, pairs = retrievers.pick_rare(often, looked)
     assert sum(often[term] for term in rare) <= looked
     assert not set(rare) & {term for pair in pairs for term in pair}
     assert all(often[one] <= often[other] for one, other in pairs)
@@ -84,29 +77,32 @@ def test_pick_rare_stays_within_bound_and_pairs_other_terms(counts: list[int], l
 
 @given(NUMBERS, NUMBERS)
 def test_rarity_is_not_negative_and_falls_with_frequency(frequency: int, documents: int) -> None:
-    assert 0 <= rarity(frequency + 1, documents) <= rarity(frequency, documents)
+    assert 0 <= retrievers.rarity(frequency + 1, documents) <= retrievers.rarity(frequency, documents)
 
 
 @given(st.floats(0, 100), st.lists(st.integers(0, 50), max_size=5), st.integers(0, 50))
 def test_coverage_is_a_share_and_rises_with_best_score(best: float, counts: list[int], documents: int) -> None:
     rows = frequencies(*counts)
     terms = list(rows)
-    assert 0 <= coverage(best, rows, terms, documents) <= 1
-    assert coverage(best, rows, terms, documents) <= coverage(best + 1, rows, terms, documents)
+    assert 0 <= retrievers.coverage(best, rows, terms, documents) <= 1
+    assert retrievers.coverage(best, rows, terms, documents) <= retrievers.coverage(best + 1, rows, terms, documents)
 
 
 def test_coverage_is_low_for_unknown_words() -> None:
     rows = frequencies(1)
-    best = rarity(1, 10)
-    assert coverage(best, rows, ["t0"], 10) == 1
-    assert coverage(best, rows, ["t0", "unknown"], 10) < 0.5
-    assert coverage(best, rows, [], 10) == 0
+    best = retrievers.rarity(1, 10)
+    assert retrievers.coverage(best, rows, ["t0"], 10) == 1
+    assert retrievers.coverage(best, rows, ["t0", "unknown"], 10) < 0.5
+    assert retrievers.coverage(best, rows, [], 10) == 0
 
 
 def test_search_words_runs_no_query_without_words_or_facts() -> None:
-    for scope, rows in ((Scope("facts", 5, 5, INSTANTS), {}), (Scope("facts", 0, 5, INSTANTS), frequencies(1))):
+    for scope, rows in (
+        (retrievers.Scope("facts", 5, 5, INSTANTS), {}),
+        (retrievers.Scope("facts", 0, 5, INSTANTS), frequencies(1)),
+    ):
         with pytest.raises(StopIteration) as ended:
-            next(search_words(scope, rows, 5, None))
+            next(retrievers.search_words(scope, rows, 5, None))
         assert ended.value.value == []
 
 
@@ -114,10 +110,16 @@ def test_search_words_returns_bm25_scores(many: Many) -> None:
     many.facts(
         [{"id": "short", "n": 4, "terms": {"oslo": 1}}, {"id": "long", "n": 16, "terms": {"oslo": 2, "rain": 1}}]
     )
-    found = many.run(search_words(Scope("facts", 2, 10, INSTANTS), {"oslo": 2, "rain": 1}, 2, 10.0))
+    found = many.run(
+        retrievers.search_words(retrievers.Scope("facts", 2, 10, INSTANTS), {"oslo": 2, "rain": 1}, 2, 10.0)
+    )
 
     def part(term: int, times: int, length: int) -> float:
-        return rarity(term, 2) * times / (times + K1 * (1 - B + B * length / 10))
+        return (
+            retrievers.rarity(term, 2)
+            * times
+            / (times + retrievers.K1 * (1 - retrievers.B + retrievers.B * length / 10))
+        )
 
     expected = {"short": part(2, 1, 4), "long": part(2, 2, 16) + part(1, 1, 16)}
     assert [id_ for id_, _ in found] == ["long", "short"]
@@ -128,8 +130,10 @@ def test_search_words_ranks_rare_word_hits_by_common_words(many: Many) -> None:
     common = [{"id": f"f{i:04}", "n": 4, "terms": {"oslo": 1}} for i in range(30)]
     rare = [{"id": "one", "n": 4, "terms": {"rain": 1}}, {"id": "both", "n": 4, "terms": {"rain": 1, "oslo": 1}}]
     many.facts([*common, *rare])
-    rows = {"oslo": MOST_POSTINGS, "rain": 2}
-    found = many.run(search_words(Scope("facts", 32, 10, INSTANTS), rows, 2 * MOST_POSTINGS, 4.0))
+    rows = {"oslo": retrievers.MOST_POSTINGS, "rain": 2}
+    found = many.run(
+        retrievers.search_words(retrievers.Scope("facts", 32, 10, INSTANTS), rows, 2 * retrievers.MOST_POSTINGS, 4.0)
+    )
     assert [id_ for id_, _ in found] == ["both", "one"]
 
 
@@ -142,10 +146,10 @@ def test_search_words_finds_text_with_two_common_words(many: Many) -> None:
         + [{"id": "two", "n": 9, "terms": {"oslo": 1, "sun": 1}}]
     )
     rows = {"oslo": 40, "rain": 15, "sun": 40}
-    assert pick_rare(rows, 20) == (["rain"], [["oslo", "sun"]])
-    found = many.run(search_words(Scope("facts", 94, 10, INSTANTS), rows, 94, 9.0))
+    assert retrievers.pick_rare(rows, 20) == (["rain"], [["oslo", "sun"]])
+    found = many.run(retrievers.search_words(retrievers.Scope("facts", 94, 10, INSTANTS), rows, 94, 9.0))
     assert [id_ for id_, _ in found] == ["two", *(f"r{i:02}" for i in range(9))]
-    found = many.run(search_words(Scope("facts", 94, 30, INSTANTS), rows, 94, 9.0))
+    found = many.run(retrievers.search_words(retrievers.Scope("facts", 94, 30, INSTANTS), rows, 94, 9.0))
     assert len(found) == 30  # of which few have two: those with one are found as well
 
 
@@ -156,23 +160,23 @@ def test_search_words_prefers_texts_with_rare_words(many: Many) -> None:
         [{"id": f"f{i:03}", "n": 9, "terms": {"oslo": 1} | ({"rain": 1} if i % 10 == 9 else {})} for i in range(200)]
     )
     rows = {"oslo": 200, "rain": 20}
-    found = many.run(search_words(Scope("facts", 200, 10, INSTANTS), rows, 200, 9.0))
+    found = many.run(retrievers.search_words(retrievers.Scope("facts", 200, 10, INSTANTS), rows, 200, 9.0))
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(9, 100, 10)]
 
 
 @pytest.mark.usefixtures("at_most_twenty_texts")
 def test_search_words_prefers_shortest_texts_for_one_word(many: Many) -> None:
     many.facts([{"id": f"f{i:03}", "n": 300 - i, "terms": {"oslo": 1}} for i in range(200)])
-    found = many.run(search_words(Scope("facts", 200, 10, INSTANTS), {"oslo": 200}, 200, 9.0))
+    found = many.run(retrievers.search_words(retrievers.Scope("facts", 200, 10, INSTANTS), {"oslo": 200}, 200, 9.0))
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(199, 189, -1)]
 
 
 def test_search_words_weighs_rarest_words_of_long_text(many: Many) -> None:
-    words = {f"w{i:03}": 1 for i in range(3 * MOST_WEIGHED)}
+    words = {f"w{i:03}": 1 for i in range(3 * retrievers.MOST_WEIGHED)}
     many.facts([{"id": "rare", "n": 9, "terms": {"w000": 1}}, {"id": "all", "n": 9, "terms": words}])
     rows = {word: 1 + place for place, word in enumerate(words)}
-    found = many.run(search_words(Scope("facts", 2, 10, INSTANTS), rows, 1000, 9.0))
-    each = [rarity(1 + place, 1000) / (1 + K1) for place in range(MOST_WEIGHED)]
+    found = many.run(retrievers.search_words(retrievers.Scope("facts", 2, 10, INSTANTS), rows, 1000, 9.0))
+    each = [retrievers.rarity(1 + place, 1000) / (1 + retrievers.K1) for place in range(retrievers.MOST_WEIGHED)]
     assert [id_ for id_, _ in found] == ["all", "rare"]
     assert found[0][1] == pytest.approx(sum(each), rel=1e-4)
 
@@ -181,7 +185,7 @@ def test_search_words_is_not_starved_by_ended_facts(many: Many) -> None:
     many.facts(
         [{"id": f"f{i:04}", "n": 4 if i < 2995 else 8, "terms": {"oslo": 1}, "over": i < 2995} for i in range(3000)]
     )
-    found = many.run(search_words(Scope("facts", 3000, 20, INSTANTS), {"oslo": 3000}, 3000, 5.0))
+    found = many.run(retrievers.search_words(retrievers.Scope("facts", 3000, 20, INSTANTS), {"oslo": 3000}, 3000, 5.0))
     assert [id_ for id_, _ in found] == [f"f{i:04}" for i in range(2995, 3000)]
 
 
@@ -194,7 +198,7 @@ def test_search_words_finds_all_facts_of_selective_filter(many: Many) -> None:
     )
     words = {"oslo": 3000}
     for where in ({"predicate": "RARE"}, {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}):
-        scope = many.run(narrow_scope(Scope("facts", 3000, 20, INSTANTS, parse_filter(where))))
-        found = many.run(search_words(scope, words, 3000, 5.0))
+        scope = many.run(retrievers.narrow_scope(retrievers.Scope("facts", 3000, 20, INSTANTS, parse_filter(where))))
+        found = many.run(retrievers.search_words(scope, words, 3000, 5.0))
         assert [id_ for id_, _ in found] == ["f0000", "f0001", "f0002"]
         assert len({score for _, score in found}) == 1

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from kg_memory.contrib.offline import lexicon, statements
 from kg_memory.models.ontology import FactType
-from kg_memory.text.predicates import (
-    MAX_LENGTH,
-    Predicate,
-    canonical_predicate,
-    canonical_predicates,
-    declared_predicate,
-    predicate_name,
-)
+from kg_memory.text import predicates
 
 TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))
 HALF_LIVES = {name for names in TABLE.pop("half_life").values() for name in names.split()}
@@ -37,7 +30,7 @@ ANY_TEXT = st.text(st.characters(codec=None, categories=None) | st.sampled_from(
 
 
 def name_of(text):
-    result = canonical_predicate(text)
+    result = predicates.canonical_predicate(text)
     return result and result.name
 
 
@@ -109,7 +102,7 @@ def test_canonical_predicate_ignores_the_writing_style(written):
     ],
 )  # fmt: skip
 def test_predicates_with_other_meaning_have_other_names(one, other):
-    assert None is not canonical_predicate(one) != canonical_predicate(other) is not None
+    assert None is not predicates.canonical_predicate(one) != predicates.canonical_predicate(other) is not None
     assert name_of(one) != name_of(other)
 
 
@@ -130,7 +123,7 @@ def test_rules_keep_the_meaning_of_a_predicate(name):
     "NO_LONGER ALSO NOW WILL FROBNICATES IN_LIVES LIVES_IN_LIKES 不 不同于 了 曾 东京 LIVES_IN_北京 数 42 __A".split(),
 )
 def test_canonical_predicate_returns_none_for_unclear_names(name):
-    assert canonical_predicate(name) is None
+    assert predicates.canonical_predicate(name) is None
 
 
 @pytest.mark.parametrize(
@@ -145,7 +138,7 @@ def test_canonical_predicate_returns_none_for_unclear_names(name):
     ],
 )  # fmt: skip
 def test_ends_and_denials_have_the_family_of_their_state(name, family):
-    result = canonical_predicate(name)
+    result = predicates.canonical_predicate(name)
     assert result is not None
     assert result.family == family
 
@@ -156,11 +149,11 @@ def test_ends_and_denials_have_the_family_of_their_state(name, family):
     "NEVER_WORKED_AT TEMPORARILY_WORKS_AT STAYS_IN LEFT INTERNS_AT VOLUNTEERS_AT FREELANCES_FOR USES LIKES VISITED".split(),
 )
 def test_additional_states_are_not_single_valued(name):
-    assert canonical_predicate(name).single_valued is False
+    assert predicates.canonical_predicate(name).single_valued is False
 
 
 def test_prefers_has_unknown_cardinality():
-    assert canonical_predicate("PREFERS").single_valued is None
+    assert predicates.canonical_predicate("PREFERS").single_valued is None
 
 
 @pytest.mark.parametrize(
@@ -168,16 +161,16 @@ def test_prefers_has_unknown_cardinality():
 )
 def test_predicates_of_the_offline_model_are_canonical(name):
     assert name_of(name) == name
-    assert (canonical_predicate(name).single_valued is True) == (name in statements.FUNCTIONAL)
+    assert (predicates.canonical_predicate(name).single_valued is True) == (name in statements.FUNCTIONAL)
 
 
 @pytest.mark.parametrize(
     "name", ["SAYS_ABOUT", "RELATES_TO", *(f"HAS_{kin.upper()}" for kin in sorted(lexicon.ONE_PERSON) if kin.isascii())]
 )
 def test_offline_general_and_kinship_predicates_are_known(name):
-    result = canonical_predicate(name)
+    result = predicates.canonical_predicate(name)
     assert result is not None
-    assert canonical_predicate(result.name) == result
+    assert predicates.canonical_predicate(result.name) == result
 
 
 @pytest.mark.parametrize(
@@ -187,27 +180,29 @@ def test_offline_general_and_kinship_predicates_are_known(name):
     "地址 ORDER_STATUS BILLING_ADDRESS SHIPPING_ADDRESS BILLING_EMAIL UNIT_PRICE TICKET_OWNER 订单_状态".split(),
 )
 def test_fields_of_records_are_single_valued(name):
-    assert canonical_predicate(name) == Predicate(name, True, canonical_predicate(name).family)
+    assert predicates.canonical_predicate(name) == predicates.Predicate(
+        name, True, predicates.canonical_predicate(name).family
+    )
 
 
 @pytest.mark.parametrize(
     "name", ["SPEAKS_LANGUAGE", "VISITED_COUNTRY", "FOUNDED_COMPANY", "KNOWS_LANGUAGE", "PLAYS_ROLE"]
 )
 def test_verb_before_a_field_name_is_not_single_valued(name):
-    result = canonical_predicate(name)
+    result = predicates.canonical_predicate(name)
     assert result is None or result.single_valued is not True
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("FAVORITE_COLOR", Predicate("FAVORITE_COLOR", True, "taste")),
-        ("HAS_FAVOURITE_BOOKS", Predicate("FAVORITE_BOOKS", False, "taste")),
-        ("FAVORITE_FOOD_IS", Predicate("FAVORITE_FOOD", True, "taste")),
+        ("FAVORITE_COLOR", predicates.Predicate("FAVORITE_COLOR", True, "taste")),
+        ("HAS_FAVOURITE_BOOKS", predicates.Predicate("FAVORITE_BOOKS", False, "taste")),
+        ("FAVORITE_FOOD_IS", predicates.Predicate("FAVORITE_FOOD", True, "taste")),
     ],
 )
 def test_favourite_is_single_valued_unless_plural(name, expected):
-    assert canonical_predicate(name) == expected
+    assert predicates.canonical_predicate(name) == expected
 
 
 def test_predicate_table_has_no_duplicates():
@@ -222,8 +217,8 @@ def test_predicate_table_is_unambiguous_without_underscores():
 
 
 def test_predicate_table_names_are_well_formed_and_found():
-    assert [item for item in WRITTEN if predicate_name(item) != item] == []
-    assert [item for item in WRITTEN if canonical_predicate(item) is None] == []
+    assert [item for item in WRITTEN if predicates.predicate_name(item) != item] == []
+    assert [item for item in WRITTEN if predicates.canonical_predicate(item) is None] == []
 
 
 @given(
@@ -233,21 +228,21 @@ def test_predicate_table_names_are_well_formed_and_found():
     st.sampled_from(["_", ""]),
 )
 def test_canonical_predicate_is_idempotent(before, written, after, joint):
-    result = canonical_predicate(joint.join((*before, written, *after)))
+    result = predicates.canonical_predicate(joint.join((*before, written, *after)))
     if result is not None:
-        assert canonical_predicate(result.name) == result
-        assert len(result.name) <= MAX_LENGTH
+        assert predicates.canonical_predicate(result.name) == result
+        assert len(result.name) <= predicates.MAX_LENGTH
 
 
 @given(ANY_TEXT)
 def test_predicate_name_is_idempotent_for_any_text(text):
-    name = predicate_name(text)
-    assert 0 < len(name) <= MAX_LENGTH
-    assert predicate_name(name) == name
+    name = predicates.predicate_name(text)
+    assert 0 < len(name) <= predicates.MAX_LENGTH
+    assert predicates.predicate_name(name) == name
     assert "__" not in name
     assert name == name.strip("_")
-    result = canonical_predicate(text)
-    assert result is None or canonical_predicate(result.name) == result
+    result = predicates.canonical_predicate(text)
+    assert result is None or predicates.canonical_predicate(result.name) == result
 
 
 @pytest.mark.parametrize(
@@ -260,7 +255,7 @@ def test_predicate_name_is_idempotent_for_any_text(text):
     ],
 )  # fmt: skip
 def test_predicate_name_is_in_upper_snake_case(text, name):
-    assert predicate_name(text) == name
+    assert predicates.predicate_name(text) == name
 
 
 @pytest.mark.parametrize(
@@ -268,7 +263,10 @@ def test_predicate_name_is_in_upper_snake_case(text, name):
     ["lives_in" * 1280, "NOT_" * 2560, "_" * 10_240, "住在" * 5120, "不" * 10_240, "CURRENTLY_" * 1024, "过" * 64],
 )
 def test_canonical_predicate_handles_ten_kilobytes(text):
-    assert canonical_predicate(text) is None or len(canonical_predicate(text).name) <= MAX_LENGTH
+    assert (
+        predicates.canonical_predicate(text) is None
+        or len(predicates.canonical_predicate(text).name) <= predicates.MAX_LENGTH
+    )
 
 
 DECLARED = (
@@ -282,28 +280,28 @@ DECLARED = (
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("LIVES_IN", Predicate("LIVESIN", False, "residence")),
-        ("LIVESIN", Predicate("LIVESIN", False, "residence")),
-        ("RESIDES_IN", Predicate("LIVESIN", False, "residence")),
-        ("住在", Predicate("LIVESIN", False, "residence")),
-        ("employed by", Predicate("EMPLOYED_BY", True, "employment")),
-        ("WORKS_AT", Predicate("EMPLOYED_BY", True, "employment")),
-        ("orbits", Predicate("ORBITS", True, None)),
-        ("WENT_TO", Predicate("VISITED", False, None)),
+        ("LIVES_IN", predicates.Predicate("LIVESIN", False, "residence")),
+        ("LIVESIN", predicates.Predicate("LIVESIN", False, "residence")),
+        ("RESIDES_IN", predicates.Predicate("LIVESIN", False, "residence")),
+        ("住在", predicates.Predicate("LIVESIN", False, "residence")),
+        ("employed by", predicates.Predicate("EMPLOYED_BY", True, "employment")),
+        ("WORKS_AT", predicates.Predicate("EMPLOYED_BY", True, "employment")),
+        ("orbits", predicates.Predicate("ORBITS", True, None)),
+        ("WENT_TO", predicates.Predicate("VISITED", False, None)),
         ("LIKES", None),
         ("NO_LONGER_LIVES_IN", None),
         ("FROBNICATES", None),
     ],
 )
 def test_declared_fact_type_overrides_the_table(name, expected):
-    assert declared_predicate(name, DECLARED) == expected
-    assert declared_predicate(name, ()) is None
+    assert predicates.declared_predicate(name, DECLARED) == expected
+    assert predicates.declared_predicate(name, ()) is None
 
 
 def test_declared_predicate_prefers_the_exact_name():
     types = (FactType("LIVES_IN", ""), FactType("RESIDES_IN", "", single_valued=False))
-    assert declared_predicate("RESIDES_IN", types) == Predicate("RESIDES_IN", False, "residence")
+    assert predicates.declared_predicate("RESIDES_IN", types) == predicates.Predicate("RESIDES_IN", False, "residence")
 
 
 def test_half_lives_are_of_families_and_predicates():
-    assert {*TABLE, *canonical_predicates(), "other"} - {"words"} >= HALF_LIVES
+    assert {*TABLE, *predicates.canonical_predicates(), "other"} - {"words"} >= HALF_LIVES

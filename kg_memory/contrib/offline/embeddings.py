@@ -67,6 +67,10 @@ class LocalEmbeddings:
         self._behind: ThreadPoolExecutor | None = None
         self._ahead: dict[str, Future[list[list[float]]]] = {}
 
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector for each of *texts*: LangGraph's stores call a model that is not LangChain's."""
+        return self.embed_documents(texts)
+
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one embedding vector for each of *texts*."""
         if not texts:

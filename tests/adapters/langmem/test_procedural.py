@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.langmem import (
-    AnnotatedTrajectory,
-    Prompt,
-    arender_rules,
-    create_multi_prompt_optimizer,
-    create_prompt_optimizer,
-    render_rules,
-)
+from kg_memory.contrib import langmem
 from kg_memory.errors import InputError, SettingsError
 
 MARS = [
@@ -25,7 +18,7 @@ MARS = [
 ]
 TRAJECTORIES: Any = [
     (MARS, None),
-    AnnotatedTrajectory(MARS[:2], {"score": 0.2, "comment": "Name the moons"}),
+    langmem.AnnotatedTrajectory(MARS[:2], {"score": 0.2, "comment": "Name the moons"}),
     (MARS[:2], "zu knapp"),
 ]
 PROMPT = "You explain {topic} to {user}."
@@ -55,7 +48,9 @@ def teach(reader):
 
 
 def optimise(reader: Any, prompt: Any = PROMPT, trajectories: Any = TRAJECTORIES, **options: Any) -> Any:
-    return create_prompt_optimizer(reader.model, **options).invoke({"trajectories": trajectories, "prompt": prompt})
+    return langmem.create_prompt_optimizer(reader.model, **options).invoke(
+        {"trajectories": trajectories, "prompt": prompt}
+    )
 
 
 KINDS: dict[str, tuple[str, list[list[Any]], dict[str, int], str, list[str]]] = {
@@ -92,7 +87,7 @@ def test_prompt_optimizer_kinds_review_and_rewrite_differently(reader, teach, ki
     Features: H2.
     """
     teach(*reviews)
-    prompt = Prompt(name="explainer", prompt=PROMPT, update_instructions="Stay polite.")
+    prompt = langmem.Prompt(name="explainer", prompt=PROMPT, update_instructions="Stay polite.")
     assert optimise(reader, prompt, kind=kind, config=config) == improved
     assert [name for name, _ in reader.asked] == calls
     assert {fields["instructions"] for _, fields in reader.asked} == {"Stay polite."}
@@ -125,11 +120,11 @@ def test_prompt_optimizer_stores_rules_as_dated_facts(reader, teach, memory, whe
     """
     kept: Any = {"kind": "prompt_memory", "memory": memory, "namespace": where}
     teach([lesson(MOONS, 2), lesson(SHORT, 1)])
-    prompt = Prompt(name="explainer", prompt=PROMPT)
+    prompt = langmem.Prompt(name="explainer", prompt=PROMPT)
     optimise(reader, prompt, **kept)
     assert reader.asks("Lessons")[-1]["known"] == []
     first = datetime.now(UTC)
-    assert set(render_rules(memory, "explainer", namespace=where).splitlines()) == {f"- {MOONS}", f"- {SHORT}"}
+    assert set(langmem.render_rules(memory, "explainer", namespace=where).splitlines()) == {f"- {MOONS}", f"- {SHORT}"}
     known = memory.facts.list(namespace=where, where={"predicate": "FOLLOWS"})
     [moons] = [fact for fact in known if fact.objects == (MOONS,)]
     assert (moons.subject, moons.sentence) == ("explainer", f"explainer follows the rule: {MOONS}")
@@ -139,7 +134,7 @@ def test_prompt_optimizer_stores_rules_as_dated_facts(reader, teach, memory, whe
         True,
         True,
     )
-    second = create_prompt_optimizer(reader.model, **kept)
+    second = langmem.create_prompt_optimizer(reader.model, **kept)
     reader.rules["Lessons"] = lambda fields: {
         "lessons": [
             lesson(BRIEF, 1, {each["rule"]: each["id"] for each in fields["known"]}[SHORT]),
@@ -147,39 +142,44 @@ def test_prompt_optimizer_stores_rules_as_dated_facts(reader, teach, memory, whe
         ]
     }
     asyncio.run(second(TRAJECTORIES, prompt))
-    assert set(render_rules(memory, "explainer", namespace=where).splitlines()) == {f"- {MOONS}", f"- {BRIEF}"}
-    assert set(asyncio.run(arender_rules(memory, "explainer", namespace=where, as_of=first)).splitlines()) == {
+    assert set(langmem.render_rules(memory, "explainer", namespace=where).splitlines()) == {f"- {MOONS}", f"- {BRIEF}"}
+    assert set(asyncio.run(langmem.arender_rules(memory, "explainer", namespace=where, as_of=first)).splitlines()) == {
         f"- {MOONS}",
         f"- {SHORT}",
     }
-    assert render_rules(memory, "explainer", namespace=where, believed_at="2020-01-01") == ""
-    assert render_rules(memory, "other", namespace=where) == ""
+    assert langmem.render_rules(memory, "explainer", namespace=where, believed_at="2020-01-01") == ""
+    assert langmem.render_rules(memory, "other", namespace=where) == ""
     [short] = [fact for fact in memory.facts.list(namespace=where) if fact.objects == (SHORT,)]
     [by] = [memory.facts.get(id_, namespace=where) for id_ in short.superseded_by]
     assert (by.objects, short.invalid_at) == ((BRIEF,), by.valid_at)
     memory.privacy.forget(episode=moons.sources[0].episode, namespace=where)
-    assert f"- {MOONS}" in render_rules(memory, "explainer", namespace=where), "a second trajectory taught it, too"
+    assert f"- {MOONS}" in langmem.render_rules(memory, "explainer", namespace=where), (
+        "a second trajectory taught it, too"
+    )
     assert memory.privacy.forget(everything=True, namespace=where).residue == ()
-    assert render_rules(memory, "explainer", namespace=where) == ""
+    assert langmem.render_rules(memory, "explainer", namespace=where) == ""
     assert MOONS not in str(memory.episodes.list(namespace=where))
 
 
 def test_prompt_optimizer_stores_chinese_rules_by_config(reader, teach, memory, user):
     teach([lesson(RULE)])
-    optimizer = create_prompt_optimizer(
+    optimizer = langmem.create_prompt_optimizer(
         reader.model, kind="prompt_memory", memory=memory, namespace=("rules", "{user_id}")
     )
     state = {"trajectories": "用户问天气，没有得到城市。", "prompt": "你是助手。"}
     assert optimizer.invoke(state, {"configurable": {"user_id": user}}).endswith(RULE)
-    assert render_rules(memory, namespace=("rules", user)) == f"- {RULE}"
+    assert langmem.render_rules(memory, namespace=("rules", user)) == f"- {RULE}"
     assert reader.asks("Lessons")[0]["trajectories"] == [{"trajectory": 1, "text": "用户问天气，没有得到城市。"}]
 
 
 def test_multi_prompt_optimizer_rewrites_only_chosen_prompts(reader, teach):
     teach([lesson(MOONS)])
     reader.rules["ChosenPrompts"] = {"names": ["answer", "nobody"]}
-    prompts = [Prompt(name="search", prompt="Search."), Prompt(name="answer", prompt="Answer.", when_to_update="last")]
-    optimizer = create_multi_prompt_optimizer(reader.model, kind="prompt_memory")
+    prompts = [
+        langmem.Prompt(name="search", prompt="Search."),
+        langmem.Prompt(name="answer", prompt="Answer.", when_to_update="last"),
+    ]
+    optimizer = langmem.create_multi_prompt_optimizer(reader.model, kind="prompt_memory")
     improved = optimizer.invoke({"trajectories": TRAJECTORIES, "prompts": prompts})
     assert improved == [prompts[0], {**prompts[1], "prompt": f"Answer. {MOONS}"}]
     assert [each["when"] for each in reader.asks("ChosenPrompts")[0]["prompts"]] == [None, "last"]
@@ -199,10 +199,10 @@ def test_prompt_optimizers_raise_for_bad_input_and_ask_no_model(reader):
         ({"memory": "falkor://"}, "memory must be a GraphMemory"),
     ):
         with pytest.raises(SettingsError, match=message):
-            create_prompt_optimizer(reader.model, **options)
+            langmem.create_prompt_optimizer(reader.model, **options)
     with pytest.raises(InputError, match="max_reflection_steps"):
-        create_prompt_optimizer(reader.model, config={"max_reflection_steps": 0})
-    optimizer = create_prompt_optimizer(reader.model)
+        langmem.create_prompt_optimizer(reader.model, config={"max_reflection_steps": 0})
+    optimizer = langmem.create_prompt_optimizer(reader.model)
     for state, message in (
         ({"prompt": "x"}, "a dict with 'trajectories'"),
         ({"trajectories": [], "prompt": 3}, "a prompt must be a text"),

@@ -11,17 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel
 
 from kg_memory.adapters import KGStore
-from kg_memory.contrib.langmem import (
-    EpisodeStore,
-    ExtractedMemory,
-    Memory,
-    RemoveDoc,
-    create_manage_memory_tool,
-    create_memory_manager,
-    create_memory_searcher,
-    create_memory_store_manager,
-    create_thread_extractor,
-)
+from kg_memory.contrib import langmem
 from kg_memory.errors import AnswerError, InputError, SettingsError
 
 
@@ -55,11 +45,13 @@ class Tree(BaseModel):
 
 MANAGES = {"subject": "Alice", "predicate": "manages", "object": "ML team", "context": None}
 LEADS = {"subject": "Bob", "predicate": "leads", "object": "ML team", "context": None}
-STORES = {"in memory": lambda _: InMemoryStore(), "KGStore": KGStore, "EpisodeStore": EpisodeStore}
+STORES = {"in memory": lambda _: InMemoryStore(), "KGStore": KGStore, "EpisodeStore": langmem.EpisodeStore}
 
 
 def test_memory_manager_adds_updates_and_removes_given_memories(reader):
-    manager = create_memory_manager(reader.model, schemas=[Triple], instructions="Only work.", enable_deletes=True)
+    manager = langmem.create_memory_manager(
+        reader.model, schemas=[Triple], instructions="Only work.", enable_deletes=True
+    )
     reader.rules["Changes"] = {"new_Triple": [MANAGES, LEADS]}
     memories = manager.invoke({"messages": [{"role": "user", "content": "Alice manages the ML team, Bob leads it."}]})
     assert [memory.content for memory in memories] == [Triple(**MANAGES), Triple(**LEADS)]
@@ -75,15 +67,15 @@ def test_memory_manager_adds_updates_and_removes_given_memories(reader):
     }
     after = asyncio.run(manager.ainvoke({"messages": [("user", "Alice left.")], "existing": memories}))
     removed, kept, new = after
-    assert removed == ExtractedMemory(memories[0].id, RemoveDoc(json_doc_id=memories[0].id))
-    assert kept == ExtractedMemory(memories[1].id, Triple(**changed))
+    assert removed == langmem.ExtractedMemory(memories[0].id, langmem.RemoveDoc(json_doc_id=memories[0].id))
+    assert kept == langmem.ExtractedMemory(memories[1].id, Triple(**changed))
     assert new.content.subject == "Eve"
     assert len(after) == 3, "unknown numbers change nothing"
     assert [memory["id"] for memory in reader.asks("Changes")[-1]["existing"]] == [1, 2]
 
 
 def test_memory_manager_updates_profile_without_inserts(reader):
-    manager = create_memory_manager(reader.model, schemas=[UserProfile], enable_inserts=False)
+    manager = langmem.create_memory_manager(reader.model, schemas=[UserProfile], enable_inserts=False)
     reader.rules["Changes"] = {"new_UserProfile": [{"name": "Alice", "language": None, "preferences": {"tea": 1}}]}
     memories = manager.invoke({"messages": [("user", "I'm Alice")]})
     reader.rules["Changes"] = lambda fields: {
@@ -95,17 +87,17 @@ def test_memory_manager_updates_profile_without_inserts(reader):
 
 
 def test_memory_manager_repeats_steps_until_nothing_changes(reader):
-    manager = create_memory_manager(reader.model, enable_deletes=True)
+    manager = langmem.create_memory_manager(reader.model, enable_deletes=True)
     made = {"new_Memory": [{"content": "a"}, {"content": "b"}]}
     steps = iter([made, {"removed": [2]}, {"removed": []}, {"removed": [1]}])
     reader.rules["Changes"] = lambda _: next(steps)
     [memory] = manager.invoke({"messages": [("user", "a and b")], "max_steps": 4})
-    assert memory.content == Memory(content="a"), "one that was added and removed is gone"
+    assert memory.content == langmem.Memory(content="a"), "one that was added and removed is gone"
     assert len(reader.asks("Changes")) == 3
-    kept = [("x", "Memory", {"content": "old"}), "a text", ExtractedMemory("y", {"free": 1})]
+    kept = [("x", "Memory", {"content": "old"}), "a text", langmem.ExtractedMemory("y", {"free": 1})]
     reader.rules["Changes"] = nothing
     shown = [content for _, content in manager.invoke({"messages": [("user", "hi")], "existing": kept})]
-    assert shown == [Memory(content="old"), Memory(content="a text"), {"free": 1}]
+    assert shown == [langmem.Memory(content="old"), langmem.Memory(content="a text"), {"free": 1}]
 
 
 @pytest.fixture(params=STORES)
@@ -116,7 +108,9 @@ def store(request, memory) -> Any:
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_store_manager_stores_and_updates_memories_per_user(reader, memory, store, user, labels, where, asynchronous):
     """Features: H2."""
-    manager = create_memory_store_manager(reader.model, namespace=("memories", "{user_id}"), enable_deletes=True)
+    manager = langmem.create_memory_store_manager(
+        reader.model, namespace=("memories", "{user_id}"), enable_deletes=True
+    )
 
     @entrypoint(store=store)
     def app(messages: list[Any]) -> list[dict[str, Any]]:
@@ -158,15 +152,17 @@ def test_store_manager_stores_and_updates_memories_per_user(reader, memory, stor
 
 
 def test_store_manager_handles_tool_memories_and_typed_ones(reader, memory, labels):
-    created = create_manage_memory_tool(labels, store=memory).invoke({"content": "I know Bob"})
-    manager = create_memory_store_manager(reader.model, schemas=[Memory, Triple], namespace=labels, store=memory)
+    created = langmem.create_manage_memory_tool(labels, store=memory).invoke({"content": "I know Bob"})
+    manager = langmem.create_memory_store_manager(
+        reader.model, schemas=[langmem.Memory, Triple], namespace=labels, store=memory
+    )
     reader.rules["Changes"] = lambda fields: {
         "changed_Memory": [{"id": fields["existing"][0]["id"], "memory": {"content": "I know Bob and Eve"}}],
         "new_Triple": [{"subject": "王小明", "predicate": "住在", "object": "奥斯陆"}],
     }
     manager.invoke({"messages": [("user", "I know Eve, too. 王小明住在奥斯陆")]})
     values = {item.key: item.value for item in manager.search()}
-    assert values.pop(created.removeprefix("created memory ")) == Memory(content="I know Bob and Eve")
+    assert values.pop(created.removeprefix("created memory ")) == langmem.Memory(content="I know Bob and Eve")
     [(key, triple)] = values.items()
     assert triple == Triple(subject="王小明", predicate="住在", object="奥斯陆")
     assert manager.get(key).value == triple
@@ -191,7 +187,7 @@ def test_store_manager_finds_episode_record_by_like_situation(reader, memory, la
         "action": "explain binary trees as a garden",
         "result": "it clicked",
     }
-    manager = create_memory_store_manager(reader.model, schemas=[Episode], namespace=labels, store=memory)
+    manager = langmem.create_memory_store_manager(reader.model, schemas=[Episode], namespace=labels, store=memory)
     reader.rules["Changes"] = {"new_Episode": [went]}
     manager.invoke({"messages": [("user", "Now I understand binary trees!")]})
     [item] = [item for item in manager.search(query="explain trees in the garden") if item.key[:5] != "fact:"]
@@ -211,7 +207,7 @@ def test_store_manager_uses_query_model_and_phases(reader, memory, labels):
         return {"new_Memory": [{"content": "I know Bob"}, {"content": "b"}]}
 
     reader.rules |= {"Changes": changes, "Queries": {"queries": ["Whom does the user know?", "Bob"]}}
-    manager = create_memory_store_manager(
+    manager = langmem.create_memory_store_manager(
         reader.model,
         namespace=labels,
         store=memory,
@@ -223,7 +219,7 @@ def test_store_manager_uses_query_model_and_phases(reader, memory, labels):
     assert [fields["instructions"] for fields in asked] == ["", "Drop what says nothing."]
     assert "new_Memory" not in asked[1]["lists"]
     assert len(reader.asks("Queries")) == 1
-    searcher = create_memory_searcher(reader.model, "Look for people.", namespace=labels, store=memory)
+    searcher = langmem.create_memory_searcher(reader.model, "Look for people.", namespace=labels, store=memory)
     items = searcher.invoke({"messages": [("user", "Who could help?")]})
     assert "I know Bob" in str([item.value for item in items])
     assert reader.asks("Queries")[-1]["instructions"] == "Look for people."
@@ -231,27 +227,27 @@ def test_store_manager_uses_query_model_and_phases(reader, memory, labels):
 
 def test_store_manager_returns_default_until_memory_is_stored(reader, memory, labels):
     make: Any = {"namespace": labels, "store": memory, "schemas": [UserProfile]}
-    manager = create_memory_store_manager(reader.model, default={"language": "English"}, **make)
+    manager = langmem.create_memory_store_manager(reader.model, default={"language": "English"}, **make)
     assert manager.get("default").value == UserProfile(language="English")
     assert [item.value.language for item in manager.search()] == ["English"]
     reader.rules["Changes"] = {"changed_UserProfile": [{"id": 1, "memory": {"name": "Ann", "language": "中文"}}]}
     manager.invoke({"messages": [("user", "我叫安，请说中文")]})
     assert manager.get("default").value == UserProfile(name="Ann", language="中文")
-    by_config = create_memory_store_manager(
+    by_config = langmem.create_memory_store_manager(
         reader.model, default_factory=lambda config: {"name": config["configurable"]["name"]}, **make
     )
     assert by_config.get("default", config={"configurable": {"name": "Bo"}}).value.name == "Ann"
     for wrong in ({"default": {"name": []}}, {"default": "x", "default_factory": str}):
         with pytest.raises(SettingsError, match="default"):
-            create_memory_store_manager(reader.model, **wrong, **make)
+            langmem.create_memory_store_manager(reader.model, **wrong, **make)
 
 
 def test_thread_extractor_returns_one_record(reader):
     reader.rules["Records"] = {"records": [{"title": "Reset", "summary": "It worked."}]}
-    summary = create_thread_extractor(reader.model).invoke({"messages": [("user", "Reset my password!")]})
+    summary = langmem.create_thread_extractor(reader.model).invoke({"messages": [("user", "Reset my password!")]})
     assert (summary.title, summary.summary) == ("Reset", "It worked.")
     reader.rules["Records"] = {"records": [LEADS]}
-    extractor = create_thread_extractor(reader.model, schema=Triple, instructions="Who leads?")
+    extractor = langmem.create_thread_extractor(reader.model, schema=Triple, instructions="Who leads?")
     assert asyncio.run(extractor.ainvoke({"messages": [("user", "Bob leads.")]})) == Triple(**LEADS)
     reader.rules["Records"] = {"records": []}
     with pytest.raises(AnswerError, match="no valid answer to extract_thread"):
@@ -264,7 +260,7 @@ def test_memory_manager_retries_bad_answers_and_raises_bad_input(reader, memory,
     """A bad answer is retried; bad input raises; in a paused namespace nothing is stored."""
     answers = iter(["I cannot.", '{"new_Triple": [{"subject": "Bob"}]}', {"new_Triple": [LEADS]}])
     reader.rules["Changes"] = lambda _: next(answers)
-    manager = create_memory_manager(reader.model, schemas=[Triple])
+    manager = langmem.create_memory_manager(reader.model, schemas=[Triple])
     assert manager.invoke({"messages": [("user", "Bob leads.")]})[0].content == Triple(**LEADS)
     for state, message in (
         ({}, "must be a dict such as"),
@@ -277,17 +273,17 @@ def test_memory_manager_retries_bad_answers_and_raises_bad_input(reader, memory,
             manager.invoke(state)
     for schemas, message in (([str], "a pydantic model"), ([Triple, Triple], "different names"), ([Tree], "itself")):
         with pytest.raises(SettingsError, match=message):
-            create_memory_manager(reader.model, schemas=schemas)
+            langmem.create_memory_manager(reader.model, schemas=schemas)
     for model in (3, ""):
         with pytest.raises(SettingsError, match="model must be"):
-            create_memory_manager(model)
+            langmem.create_memory_manager(model)
     with pytest.raises(SettingsError, match="cannot be opened"):
-        create_memory_manager("nobody:nothing")
+        langmem.create_memory_manager("nobody:nothing")
     with pytest.raises(SettingsError, match="a phase may have"):
-        create_memory_store_manager(reader.model, phases=[{"instruction": "x"}])
+        langmem.create_memory_store_manager(reader.model, phases=[{"instruction": "x"}])
     reader.rules["Changes"] = {"new_Memory": [{"content": "tea"}]}
     memory.pause(namespace=where)
-    paused = create_memory_store_manager(reader.model, namespace=labels, store=memory)
+    paused = langmem.create_memory_store_manager(reader.model, namespace=labels, store=memory)
     assert paused.invoke({"messages": [("user", "tea")]}) == [], "an agent runs on"
     memory.unpause(namespace=where)
     assert memory.stats(namespace=where).episodes == 0
@@ -295,5 +291,5 @@ def test_memory_manager_retries_bad_answers_and_raises_bad_input(reader, memory,
 
 def test_memory_manager_asks_no_model_for_empty_conversation(reader):
     reader.rules["Changes"] = {"new_Memory": [{"content": "made up"}]}
-    assert create_memory_manager(reader.model).invoke({"messages": []}) == []
+    assert langmem.create_memory_manager(reader.model).invoke({"messages": []}) == []
     assert reader.asked == []

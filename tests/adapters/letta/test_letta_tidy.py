@@ -9,17 +9,7 @@ from typing import Any
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.letta import (
-    Block,
-    Blocks,
-    adecide_proposal,
-    aread_proposal,
-    atidy,
-    decide_proposal,
-    letta_tools,
-    read_proposal,
-    tidy,
-)
+from kg_memory.contrib import letta
 from kg_memory.errors import InputError, NotFound, SettingsError
 from tests.adapters.tool_calls import Caller
 from tests.forgetting import residue
@@ -32,23 +22,23 @@ def user(namespace: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def blocks(memory: GraphMemory, namespace: str) -> Blocks:
+def blocks(memory: GraphMemory, namespace: str) -> letta.Blocks:
     memory.add("I live in Oslo", speaker="Ann", at="2024-01-05", namespace=namespace)
     memory.add("I moved to Paris", speaker="Ann", at="2024-05-14", namespace=namespace)
     memory.add("I know Bob", speaker="Ann", at="2024-06-01", namespace=namespace)
-    return Blocks(memory, [Block("human", "What to know of the user.", limit=120)])
+    return letta.Blocks(memory, [letta.Block("human", "What to know of the user.", limit=120)])
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
 def verbs(request: pytest.FixtureRequest) -> Any:
     """The three functions, sync or async."""
     if not request.param:
-        return tidy, read_proposal, decide_proposal
+        return letta.tidy, letta.read_proposal, letta.decide_proposal
 
     def run(function: Any, *args: Any, **kwargs: Any) -> Any:
         return asyncio.run(function(*args, **kwargs))
 
-    return tuple(partial(run, function) for function in (atidy, aread_proposal, adecide_proposal))
+    return tuple(partial(run, function) for function in (letta.atidy, letta.aread_proposal, letta.adecide_proposal))
 
 
 FACTS = "Ann knows Bob (since 2024-06-01)\nAnn lives in Paris (since 2024-05-14)"
@@ -83,12 +73,12 @@ def test_tidy_rejected_proposal_leaves_block_unchanged(verbs, blocks, user):
 
 
 def test_tidy_proposal_is_stale_after_block_edit(blocks, user):
-    tidy(blocks, "human", "Ann", user)
+    letta.tidy(blocks, "human", "Ann", user)
     blocks.append("human", "Wants short answers", user)
     with pytest.raises(InputError, match="was changed after this proposal"):
-        decide_proposal(blocks, "human", accept=True, context=user)
+        letta.decide_proposal(blocks, "human", accept=True, context=user)
     assert blocks.get("human", user).value == "Wants short answers"
-    assert decide_proposal(blocks, "human", accept=False, context=user).value == "Wants short answers"
+    assert letta.decide_proposal(blocks, "human", accept=False, context=user).value == "Wants short answers"
 
 
 def test_tidy_model_merges_facts_into_block_text(verbs, blocks, user):
@@ -121,7 +111,7 @@ def test_tidy_keeps_edits_made_during_model_call(blocks, user):
         return {"lines": ["from the facts"]}
 
     with pytest.raises(InputError, match="was changed after"):
-        tidy(blocks, "human", "Ann", user, model=Scripted(tidy=rule), apply=True)
+        letta.tidy(blocks, "human", "Ann", user, model=Scripted(tidy=rule), apply=True)
     assert blocks.get("human", user).value == "said meanwhile"
 
 
@@ -129,26 +119,26 @@ def test_tidy_keeps_edits_made_during_model_call(blocks, user):
 def test_tidy_refuses_empty_or_too_long_text(blocks, user, note):
     before = blocks.append("human", "Likes tea", user)
     with pytest.raises(InputError, match="characters into a block of 120"):
-        tidy(blocks, "human", "Ann", user, model=Scripted(tidy=lambda _: {"lines": [note]}), apply=True)
+        letta.tidy(blocks, "human", "Ann", user, model=Scripted(tidy=lambda _: {"lines": [note]}), apply=True)
     assert blocks.get("human", user) == before
 
 
 def test_tidy_omits_facts_over_limit_and_refuses_unknown_entity(blocks, memory, user):
-    short = Blocks(memory, [Block("human", limit=40)])
-    assert tidy(short, "human", "Ann", user).value == "Ann knows Bob (since 2024-06-01)"
+    short = letta.Blocks(memory, [letta.Block("human", limit=40)])
+    assert letta.tidy(short, "human", "Ann", user).value == "Ann knows Bob (since 2024-06-01)"
     with pytest.raises(InputError, match="no current facts about 'Zoe'"):
-        tidy(short, "human", "Zoe", user)
+        letta.tidy(short, "human", "Zoe", user)
     with pytest.raises(InputError, match="label must be one of human"):
-        tidy(short, "human-proposal", "Ann", user)
+        letta.tidy(short, "human-proposal", "Ann", user)
     with pytest.raises(SettingsError, match="must not end with -proposal"):
-        Blocks(memory, [Block("a-proposal")])
+        letta.Blocks(memory, [letta.Block("a-proposal")])
 
 
 def test_tidy_proposals_are_forgettable_and_hidden_from_tools(blocks, memory, user, namespace, rows):
-    tidy(blocks, "human", "Ann", user)
-    ask = Caller(letta_tools(memory, blocks=blocks), asynchronous=False)
+    letta.tidy(blocks, "human", "Ann", user)
+    ask = Caller(letta.letta_tools(memory, blocks=blocks), asynchronous=False)
     answer = ask(namespace, "memory_rethink", label="human-proposal", new_memory="obey me")
     assert (answer.status, "label must be one of human" in answer.content) == ("error", True)
     assert memory.privacy.forget(entity="Bob", namespace=namespace).residue == ()
-    assert read_proposal(blocks, "human", user) is None
+    assert letta.read_proposal(blocks, "human", user) is None
     assert residue(rows, "Bob") == []
