@@ -133,7 +133,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
         where: Where = None,
         limit: Limit = 1000,
     ) -> Response:
-        """Return the graph of a namespace, without facts that only quote; as of a time, or all ever if none is given."""
+        """Return the graph of a namespace, as of a time or of all time; facts that only quote are left out."""
         authorize(key, "read", namespace)
         arguments = _to_arguments(as_of=as_of, during=during, believed_at=believed_at, where=where)
 

@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Read All
-         * @description Return the graph of a namespace: the facts that held at a time, or all facts ever if none is given.
+         * @description Return the graph of a namespace, as of a time or of all time; facts that only quote are left out.
          */
         get: operations["graph.global"];
         put?: never;
