@@ -64,7 +64,7 @@ def test_all_probes_pass_on_the_server_and_leave_nothing(server, capsys):
         ((), (*FIT, "RESULTSET_SIZE", "10000"), "10,001 rows", "wrong", "cut short"),
         ((), ("CACHE_SIZE", "64"), "log of queries", "note", "CMD_INFO no"),
         (("--maxmemory", "150mb"), FIT, "memory", "wrong", "raise it"),
-        (("--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru"), FIT, "eviction", "note", "noeviction"),
+        (("--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru"), FIT, "eviction", "wrong", "noeviction"),
     ],
 )
 def test_wrong_setting_is_told_with_its_remedy(examine, options, settings, what, state, says):
