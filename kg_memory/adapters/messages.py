@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -50,18 +50,12 @@ def episodes_of(
     last = _last_turn(conversation)
     shown = [recalled]
     episodes: list[EpisodeInput] = []
-    seen: Counter[tuple[str, str]] = Counter()
-    for place, message in enumerate(conversation):
-        role, content = _role(message), text_of(message)
+    for place, (message, role, content, nth) in enumerate(_number(conversation)):
         if role == USER:
             shown = [recalled] if place >= last else []
         elif isinstance(message, ToolMessage) and message.name in RECALLING_TOOLS:
             shown.append(content)
-        if role is None or not content.strip():
-            continue
-        nth = seen[role, content]
-        seen[role, content] += 1
-        if last_turn and place < last:
+        if role is None or not content.strip() or (last_turn and place < last):
             continue
         words = remove_echo(content, "\n".join(shown)) if role == ASSISTANT else content
         if words.strip():
@@ -80,14 +74,20 @@ def episodes_of(
 
 def source_ids(messages: Iterable[MessageLikeRepresentation], thread: str | None) -> frozenset[str | None]:
     """Return the `source_id` values with which the memory stores *messages* of the conversation *thread*."""
-    seen: Counter[tuple[str, str]] = Counter()
-    ids: set[str | None] = set()
-    for message in messages_of(messages):
+    return frozenset(
+        _source_id(thread, message.id, role, content, nth)
+        for message, role, content, nth in _number(messages_of(messages))
+        if role is not None and content.strip()
+    )
+
+
+def _number(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, str | None, str, int]]:
+    """Yield each message with its role (see `_role`), its text, and the number of equal messages before it."""
+    seen: Counter[tuple[str | None, str]] = Counter()
+    for message in messages:
         role, content = _role(message), text_of(message)
-        if role is not None and content.strip():
-            ids.add(_source_id(thread, message.id, role, content, seen[role, content]))
-            seen[role, content] += 1
-    return frozenset(ids)
+        yield message, role, content, seen[role, content]
+        seen[role, content] += 1
 
 
 def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:
