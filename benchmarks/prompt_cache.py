@@ -93,7 +93,7 @@ def nodes(memory: GraphMemory, model: Recorder, place: PlaceOfText) -> Any:
         return {"messages": [model.invoke(prompt)]}
 
     graph = StateGraph(State)
-    graph.add_node("recall", recall_node(memory))
+    graph.add_node("recall", recall_node(memory, repeat=False))
     graph.add_node("answer", answer)
     graph.add_node("tools", ToolNode([forecast]))
     graph.add_node("remember", remember_node(memory))
