@@ -26,7 +26,7 @@ from kg_memory.memory.listing import belief_params, read_page, start_list
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, ImportResult
 from kg_memory.plugins import load_plugin, plugin_names
-from kg_memory.runtime.effects import now, without_model, work
+from kg_memory.runtime.effects import in_threads, now, without_model, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import EVER
 from kg_memory.temporal.policy import ConflictPolicy
@@ -65,7 +65,7 @@ def import_records(
     unread: list[str] = []
     for is_fact, records in groupby(reading(left_out), key=attrgetter("is_fact")):
         while window := list(islice(records, WINDOW)):
-            added = yield from _store(engine, window, namespace, read=read)
+            added = yield from in_threads(_store(engine, window, namespace, read=read))
             for record, result in zip(window, added, strict=True):
                 if record.replaces and read:
                     yield from _replace_earlier(engine, record, result, namespace, left_out)
@@ -77,7 +77,7 @@ def import_records(
                 left_out[NO_FACT] += sum(result.new and not (result.facts or result.error) for result in added)
             if progress:
                 progress(counts["message"] + counts["declared fact"], total)
-    yield from without_model(refresh(since=0, before=(yield from now())))
+    yield from in_threads(without_model(refresh(since=0, before=(yield from now()))))
     repeated = counts.pop("repeated", 0)
     return ImportResult(
         namespace=namespace, records=+counts, left_out=+left_out, repeated=repeated, unread=tuple(unread)
