@@ -6,9 +6,8 @@ From these arrays, the page computes by itself which facts were true at one time
 from __future__ import annotations
 
 import json
-import time
-from collections import OrderedDict, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 FAR = 8_640_000_000_000_000
 """Milliseconds that stand for an open end (negative: an open start): the limits of JavaScript's dates."""
-CACHED = 8
 KINDS = ("state", "event", "plan")
 Numbers = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Any]
@@ -104,50 +102,16 @@ RARE = {PROPOSALS: "PROPOSED", PREMISES: "RESTS_ON"}
 COUNT = "MATCH ()-[r:%s]->() RETURN count(r) AS count"
 
 
-class ColumnCache:
-    """Caches the graphs of the last `CACHED` namespaces that were read, each packed as bytes for the web page."""
+def read_columns(known: str) -> Flow[tuple[str, bytes | None]]:
+    """Return (ETag, graph): the graph as bytes (see `pack_columns`), or None if *known* contains its ETag.
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
-        self._used: dict[str, float] = {}
-
-    @property
-    def namespaces(self) -> list[str]:
-        """The namespaces whose graphs are cached."""
-        return list(self._kept)
-
-    def read(self, namespace: str) -> Flow[tuple[str, bytes]]:
-        """Return (revision, graph) of *namespace*: a text that can serve as ETag, and the graph as bytes.
-
-        `pack_columns` describes the bytes.
-        """
-        revision = yield from read_revision()
-        kept = self._kept.pop(namespace, None)
-        if kept is None or kept[0] != revision:
-            answers, read_at = yield from read_answers()
-            kept = revision, (yield from work(lambda: pack_columns(to_columns(answers, read_at))))
-        self._kept[namespace], self._used[namespace] = kept, time.monotonic()
-        if len(self._kept) > CACHED:
-            self._kept.popitem(last=False)
-        return kept
-
-    def drop_outdated(self, namespace: str) -> Flow[None]:
-        """Remove *namespace* from the cache if its graph has changed in the database since it was cached."""
-        revision = yield from read_revision()
-        if namespace in self._kept and self._kept[namespace][0] != revision:
-            del self._kept[namespace]
-
-    def drop_unused(self, shown: Container[str], seconds: float) -> None:
-        """Remove namespaces that were not read for *seconds* from the cache; *shown* are namespaces to keep."""
-        current = time.monotonic()
-        self._used = {name: current if name in shown else self._used[name] for name in self._kept}
-        for name, used in self._used.items():
-            if current - used > seconds:
-                del self._kept[name]
-
-    def clear(self) -> None:
-        """Remove all namespaces from the cache."""
-        self._kept.clear()
+    *known*: the ETags that the client has, as in the header ``If-None-Match``.
+    """
+    tag = f'"{(yield from read_revision()).encode().hex()}"'
+    if tag in known:
+        return tag, None
+    answers, read_at = yield from read_answers()
+    return tag, (yield from work(lambda: pack_columns(to_columns(answers, read_at))))
 
 
 def read_revision() -> Flow[str]:

@@ -16,11 +16,9 @@ from starlette.staticfiles import StaticFiles
 
 from kg_memory.contrib.server.access import KnownKey, Reading, is_local
 from kg_memory.contrib.server.endpoints import NAMESPACE
-from kg_memory.contrib.server.explorer.columns import FAR, ColumnCache
+from kg_memory.contrib.server.explorer.columns import FAR, read_columns
 from kg_memory.contrib.server.service import Service
-from kg_memory.errors import KGMemoryError
 from kg_memory.retrieval.clocks import parse_moment, read_grounds
-from kg_memory.runtime.caches import clear_with_all
 from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
@@ -40,10 +38,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
-SWEEP = 5.0
-"""Seconds between two checks of whether cached columns still match their graphs."""
-UNUSED = 60.0
-"""Seconds that the columns of a namespace stay cached after the last page that shows it is closed."""
 PREMISED = """
 MATCH (f:Fact)-[:RESTS_ON]->(:Fact)
 RETURN DISTINCT f.id AS id
@@ -60,41 +54,21 @@ class Moment(BaseModel):
 def add_routes(router: APIRouter, service: Service) -> None:
     """Add the explorer's web page, and the routes that only this page calls, to *router*."""
     _add_page(router, service)
-    cache = ColumnCache()
-    clear_with_all(cache)
     driver = service.memory.driver
-    sweeping: asyncio.Task[None] | None = None
-
-    async def sweep() -> None:
-        """Regularly remove graphs from the cache that no page shows any more, or that have changed in the database.
-
-        So deleted data does not stay in memory, even if another process has deleted it.
-        """
-        while cache.namespaces:
-            await asyncio.sleep(SWEEP)
-            cache.drop_unused(service.listeners, UNUSED)
-            try:
-                for namespace in cache.namespaces:
-                    await driver.arun(cache.drop_outdated(namespace), namespace)
-            except KGMemoryError:
-                cache.clear()
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
         """Return the graph as bytes (see `pack_columns`), or status 304 if unchanged; compressed for other machines."""
-        nonlocal sweeping
-        namespace = access.namespace
-        revision, body = await service.jobs.run(
-            request, namespace, "columns", lambda _: driver.arun(cache.read(namespace), namespace), cancel=True
+        known = request.headers.get("if-none-match", "")
+        tag, body = await service.jobs.run(
+            request,
+            access.namespace,
+            ("columns", known),
+            lambda _: driver.arun(read_columns(known), access.namespace),
+            cancel=True,
         )
-        if sweeping is None or sweeping.done():
-            sweeping = asyncio.create_task(sweep())
-        headers = {
-            "ETag": f'"{revision.encode().hex()}"',
-            "Cache-Control": "private, no-cache",
-            "Vary": "Authorization, Accept-Encoding",
-        }
-        if headers["ETag"] in request.headers.get("if-none-match", ""):
+        headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization, Accept-Encoding"}
+        if body is None:
             return Response(None, 304, headers)
         if not is_local(request) and "gzip" in request.headers.get("accept-encoding", ""):
             body = await asyncio.to_thread(gzip.compress, body, 1, mtime=0)
