@@ -6,13 +6,14 @@ The list of open files is stored as a block. The content of files is read from t
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
+import regex  # unlike `re`, it has a timeout
 from langchain_core.tools import BaseTool
 from pydantic import Field
 
@@ -46,18 +47,6 @@ LONGEST_MATCHED = 10_000  # characters of a line that are matched
 SECONDS = 3.0
 MOST = 1000
 """The most lines that a search returns."""
-SCRIPT = """
-import itertools, json, re, sys
-pattern, lines, most = json.load(sys.stdin)
-try:
-    search = re.compile(pattern, re.IGNORECASE).search
-except (re.error, RecursionError, OverflowError, MemoryError) as error:
-    print(json.dumps(str(error)))
-else:
-    matching = (number for number, line in enumerate(lines) if search(line))
-    print(json.dumps(list(itertools.islice(matching, most))))
-"""
-"""Matching runs in a process of its own, since a Python regular expression may backtrack forever."""
 
 
 class Grep(Arguments):
@@ -315,15 +304,16 @@ def match_lines(pattern: str, lines: Sequence[str]) -> list[int]:
     """
     if not pattern or len(pattern) > LONGEST_PATTERN:
         raise InputError(f"pattern must have 1 to {LONGEST_PATTERN} characters, got {len(pattern)}")
-    work = json.dumps([pattern, [line[:LONGEST_MATCHED] for line in lines], MOST])
-    command = [sys.executable, "-I", "-S", "-c", SCRIPT]
+    end = time.monotonic() + SECONDS
     try:
-        done = subprocess.run(command, input=work, capture_output=True, text=True, timeout=SECONDS, check=True)
-    except subprocess.TimeoutExpired:
+        form = regex.compile(pattern, regex.IGNORECASE)
+
+        def matches(line: str) -> bool:
+            left = max(end - time.monotonic(), 0.001)
+            return form.search(line[:LONGEST_MATCHED], timeout=left, concurrent=True) is not None
+
+        return list(islice((number for number, line in enumerate(lines) if matches(line)), MOST))
+    except TimeoutError:
         raise InputError(f"the pattern takes longer than {SECONDS:g} seconds; use a simpler one") from None
-    except subprocess.CalledProcessError:
-        raise InputError("the pattern cannot be matched; use a simpler one") from None
-    numbers = json.loads(done.stdout)
-    if isinstance(numbers, str):
-        raise InputError(f"pattern must be a regular expression ({numbers}); correct it")
-    return [int(number) for number in numbers]
+    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+        raise InputError(f"pattern must be a regular expression ({error}); correct it") from None

@@ -76,7 +76,7 @@ def test_file_tools_return_bad_arguments_as_errors(ask, talk, namespace, wrong):
     assert ask(namespace, "open", file_name="monday", length=0).status == "error"
 
 
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", r"(\w*\s*)*!"])
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$"])
 def test_match_lines_stops_slow_patterns(monkeypatch, pattern):
     monkeypatch.setattr("kg_memory.contrib.letta.files.SECONDS", 0.5)
     began = time.monotonic()
