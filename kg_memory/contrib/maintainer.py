@@ -51,7 +51,6 @@ class Maintainer:
         """Start the thread, which is also stopped when the process exits."""
         self._engine, self._maintenance = engine, maintenance
         self._leases = Leases(engine.driver.store.database, maintenance.lease_seconds, MAINTAINING)
-        self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kg-memory maintenance", daemon=True)
@@ -67,21 +66,14 @@ class Maintainer:
             return
         self._stopped.set()
         atexit.unregister(self.stop)
-        with suppress(RuntimeError):  # the loop has already ended
-            self._loop.call_soon_threadsafe(self._cancel)
+        if self._task is not None:
+            with suppress(RuntimeError):  # the loop has already ended
+                self._task.get_loop().call_soon_threadsafe(self._task.cancel)
         self._thread.join(STOPPING)
 
-    def _cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._task = self._loop.create_task(self._maintain_all())
         with suppress(asyncio.CancelledError):
-            self._loop.run_until_complete(self._task)
-        self._loop.run_until_complete(self._loop.shutdown_default_executor())
-        self._loop.close()
+            asyncio.run(self._maintain_all())
 
     async def _maintain_all(self) -> None:
         """Maintain each namespace once every `every_seconds`, until the thread is stopped.
@@ -89,6 +81,7 @@ class Maintainer:
         Maintenance deletes expired messages, evicts old facts and entities, and refreshes communities (groups of
         entities).
         """
+        self._task = asyncio.current_task()
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
             await asyncio.sleep(pause)

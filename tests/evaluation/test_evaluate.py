@@ -178,7 +178,7 @@ def test_evaluate_reports_a_failed_server_and_resumes_later(
         (("--reader", "groq:x", "--judge", "rules"), "set its API key"),
         (("--judge", "rules"), "--reader"),
         (("--system", "nothing", "--retrieval-only"), "unknown system 'nothing'"),
-        (("--system", "ours:deep", "--retrieval-only"), "unknown plan 'deep'"),
+        (("--system", "ours:deep", "--retrieval-only"), "the plan of the system ours must be one"),
         (("--system", "ours:economy", "--retrieval-only"), "needs a model"),
         (("--categories", "sport", "--retrieval-only"), "unknown category 'sport'"),
         (("--conversations", "c9", "--retrieval-only"), "unknown conversation 'c9'"),

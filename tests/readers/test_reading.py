@@ -228,5 +228,5 @@ def test_folder_or_missing_file_raises_with_advice(tmp_path: Path) -> None:
 def test_read_raises_for_wrong_format(tmp_path: Path, wanted: Any) -> None:
     with pytest.raises(InputError, match="leave the format out"):
         list(read(write(tmp_path, {"a": 1}), format=wanted))
-    with pytest.raises(InputError, match="choose one of"):
+    with pytest.raises(InputError, match="the format must be one of"):
         read(tmp_path, format="xml")

@@ -34,6 +34,7 @@ from kg_memory.contrib.chats.survey import check_item
 from kg_memory.contrib.chats.whatsapp import DateOrder, is_whatsapp, read_whatsapp
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
+from kg_memory.validation import validate_choice
 
 _LOOKED_AT = 200
 CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTANTS)}
@@ -160,8 +161,8 @@ def read(
     than *max_content* characters are refused. Errors: `InputError` for an unknown *format*, and during iteration for a
     file that cannot be read.
     """
-    if format is not None and format not in FORMATS:
-        raise InputError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
+    if format is not None:
+        validate_choice("the format", format, FORMATS)
     return Reading(Path(path), strict, at or datetime.now(UTC), format, date_order, max_content)
 
 

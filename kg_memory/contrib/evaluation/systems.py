@@ -25,6 +25,7 @@ from kg_memory.retrieval.question import TOKENS_A_LINE
 from kg_memory.runtime.effects import Embeddings
 from kg_memory.settings import OFFLINE, PLANS, Settings
 from kg_memory.text.tokenise import estimate_tokens, terms
+from kg_memory.validation import validate_choice
 
 OWN_DEPTH = 20
 """The least number of episodes that a search asks for, so that retrieval figures can be computed."""
@@ -105,11 +106,10 @@ def open_ours(tools: Tools, plan: str | None = None) -> System:
 
     None means ``standard``, or ``offline`` without a model. Raises `InputError` for an unknown plan or a missing model.
     """
-    if plan is not None and plan not in PLANS:
-        raise InputError(f"unknown plan {plan!r} of the system ours: use one of {', '.join(PLANS)}")
-    if plan not in (None, OFFLINE) and tools.model is None:
-        raise InputError(f"ours:{plan} needs a model: name one with --model, or use ours:offline")
     reads = plan or (OFFLINE if tools.model is None else "standard")
+    validate_choice("the plan of the system ours", reads, PLANS)
+    if reads != OFFLINE and tools.model is None:
+        raise InputError(f"ours:{plan} needs a model: name one with --model, or use ours:offline")
     settings = Settings.from_env().with_(plan=None if reads == OFFLINE else reads)
     if settings.url is None:
         settings = settings.with_(data_dir=tools.folder / "database", idle_seconds=0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kg_memory.contrib.importers.from_zep import RecordSource, read_source
+from kg_memory.contrib.importers.from_zep import read_source
 from kg_memory.contrib.importers.moving import Reading, read_json_records
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
@@ -59,7 +59,7 @@ def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))
     if not rows:
         raise InputError("no entities or episodes of Graphiti found; check that the file is a dump of a Graphiti graph")
-    return read_source(RecordSource(SOURCE, NOUN, lambda: iter(rows)), group)
+    return read_source(lambda: rows, group, SOURCE, NOUN)
 
 
 def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:

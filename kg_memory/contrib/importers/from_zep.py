@@ -7,7 +7,7 @@ more edges have ended, can be imported over an earlier one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -35,17 +35,8 @@ ANY_PREDICATE = "RELATES_TO"
 HINT = "pass records as Zep's API returns them"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordSource:
-    """A source of records in Zep's format: a file, or the converted graph of another library.
-
-    `source`: stored with each record, such as "zep". `records`: yields ``(place in the file, record)``. `noun`: the
-    word for an owner of records in errors, such as "graph".
-    """
-
-    source: str
-    noun: str
-    records: Callable[[], Iterator[tuple[str, Row]]]
+Records = Callable[[], Iterable[tuple[str, Row]]]
+"""A function that returns all records in Zep's form, each with its place in the file for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,34 +62,34 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
     def records() -> Iterator[tuple[str, Row]]:
         return ((f"{path}, record {number}", record) for number, _, record in read_json_records(path, LIST_NAMES))
 
-    return read_source(RecordSource(SOURCE, NOUN, records), group)
+    return read_source(records, group, SOURCE, NOUN)
 
 
-def read_source(graph: RecordSource, group: str | None) -> Reading:
-    """Return a function that yields the records to import from *graph* that belong to the owner *group*.
+def read_source(records: Records, group: str | None, source: str, noun: str) -> Reading:
+    """Return a function that yields those of *records* to import that belong to the owner *group*.
 
-    Its argument counts the skipped records by reason. *group*: the id of a user or graph; None: the only one. Errors:
-    `InputError`.
+    Its argument counts the skipped records by reason. *group*: the id of a user or graph; None: the only one. *source*:
+    stored with each record, such as "zep". *noun*: the word for an owner in errors. Errors: `InputError`.
     """
     owners: set[str] = set()
     names, said = DiskDictionary(), DiskDictionary()
-    for place, record in graph.records():
+    for place, record in records():
         owners.add(_owner(record))
         kind, uuid = _kind(place, record), _uuid(place, record)
         if kind == "node" and (name := read_text(place, record, "name")):
             names.put(uuid, name)
         elif kind == "episode" and (time := read_time(place, record, "reference_time", "created_at")):
             said.put(uuid, time.isoformat())
-    return partial(_records, graph, _Index(graph.source, choose_owner(owners - {""}, group, graph.noun), names, said))
+    return partial(_records, records, _Index(source, choose_owner(owners - {""}, group, noun), names, said))
 
 
-def _records(graph: RecordSource, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
+def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
     """Yield the records to import for one user or graph: edges as facts, and episodes as messages.
 
     *index*: that owner, and the names of nodes. *left_out*: counts the skipped records by reason.
     """
     episodes = DiskDictionary()
-    for place, record in graph.records():
+    for place, record in records():
         kind = _kind(place, record)
         if _owner(record) not in ("", index.owner):
             continue

@@ -42,8 +42,6 @@ class Record:
 
 Reading = Callable[[Counter[str]], Iterator[Record]]
 """A function that yields all records of an export from the start, and counts records left out by reason."""
-Open = Callable[[Path, str | None], Reading]
-"""A function from (path, owner or None for the only one) to a `Reading` of that owner's records."""
 
 
 class DiskDictionary:

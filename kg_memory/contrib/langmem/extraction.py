@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel
@@ -20,7 +20,6 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
 Schema = type[BaseModel]
-Kept = TypeVar("Kept", bound=BaseModel)
 NEW, CHANGED, REMOVED = "new_", "changed_", "removed"
 
 

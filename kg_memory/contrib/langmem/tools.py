@@ -19,7 +19,7 @@ from kg_memory.errors import InputError, MemoryPaused, SettingsError
 from kg_memory.models.arguments import Arguments
 from kg_memory.runtime.effects import both, call
 from kg_memory.runtime.flow import Flow
-from kg_memory.validation import validate_count
+from kg_memory.validation import validate_choice, validate_count
 
 Action = Literal["create", "update", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -130,8 +130,7 @@ def create_search_memory_tool(
     is a `GraphMemory`, the results include dated facts. None means the store of the running graph. Errors:
     `SettingsError` for an invalid argument.
     """
-    if response_format not in ("content", "content_and_artifact"):
-        raise SettingsError(f"response_format must be content or content_and_artifact, got {response_format!r}")
+    validate_choice("response_format", response_format, ("content", "content_and_artifact"), error=SettingsError)
     where, given = Namespace(namespace), validate_store(store)
 
     def search(

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from html import escape, unescape
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_memory
 from kg_memory.errors import DatabaseUnavailable, InputError, NotFound, SettingsError
@@ -67,8 +67,7 @@ class Block:
             raise SettingsError(f"the label of a block may have letters, digits, _ and -, got {self.label!r:.100}")
         if type(self.limit) is not int or self.limit < 1:
             raise SettingsError(f"the limit of the block {self.label!r} must be above 0, got {self.limit!r}")
-        if self.per not in ("user", "agent", "shared"):
-            raise SettingsError(f"per of the block {self.label!r} must be user, agent or shared, got {self.per!r}")
+        validate_choice(f"per of the block {self.label!r}", self.per, get_args(Owner), error=SettingsError)
         if not isinstance(self.value, str) or len(self.value) > self.limit:
             raise SettingsError(f"the value of block {self.label!r} must have at most {self.limit} characters")
 

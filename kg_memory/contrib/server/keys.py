@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
 from kg_memory.errors import InputError
@@ -152,13 +153,5 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 
 
 def _matches(pattern: str, namespace: str) -> bool:
-    """Return whether *namespace* matches *pattern*: ``"team/*"`` matches ``"team/ann"``.
-
-    ``*`` matches any characters. The regular expression does not backtrack, so that the time stays linear.
-    """
-    first, *parts = map(re.escape, pattern.split("*"))
-    if not parts:
-        return pattern == namespace
-    *middle, last = parts
-    form = "".join((first, *(f"(?>.*?{part})" for part in middle), ".*", last))
-    return re.fullmatch(form, namespace, re.DOTALL) is not None
+    """Return whether *namespace* matches *pattern*, in which only ``*`` is special: it matches any characters."""
+    return fnmatchcase(namespace, re.sub(r"[?[]", r"[\g<0>]", pattern))

@@ -12,6 +12,7 @@ from kg_memory.contrib.evaluation.systems import dated_line
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.tokenise import estimate_tokens
+from kg_memory.validation import validate_choice
 
 LENGTHS = {"4k": 4_000, "16k": 16_000, "64k": 64_000}
 DEPTHS = (0, 25, 50, 75, 100)
@@ -45,10 +46,8 @@ def load_niah(path: Path | None, variant: str | None = None) -> list[Conversatio
     """
     if path is not None:
         raise InputError("niah needs no file, as it is generated: leave out --data")
-    wanted = LENGTHS if variant in (None, "all") else {variant: LENGTHS.get(variant or "", 0)}
-    if 0 in wanted.values():
-        raise InputError(f"unknown variant {variant!r} of niah: use one of {', '.join(VARIANTS)}")
-    return [_conversation(name or "", tokens) for name, tokens in wanted.items()]
+    names = LENGTHS if variant in (None, "all") else [validate_choice("the variant of niah", variant, VARIANTS)]
+    return [_conversation(name, LENGTHS[name]) for name in names]
 
 
 def _conversation(name: str, tokens: int) -> Conversation:
