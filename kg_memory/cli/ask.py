@@ -13,9 +13,10 @@ from kg_memory.cli.command import explain_nothing, namespace_of, open_memory, ve
 from kg_memory.cli.output import Columns, Screen
 from kg_memory.cli.views import EPISODE, FACT, when
 from kg_memory.errors import ModelError
+from kg_memory.llm.prompts import load_prompt
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Explanation, SearchResults
-from kg_memory.runtime.effects import Ask, PromptTemplate
+from kg_memory.runtime.effects import Ask
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -36,21 +37,7 @@ class Answer(BaseModel):
     sentences: list[str] = Field(min_length=1)
 
 
-_ANSWER = PromptTemplate(
-    "answer",
-    """\
-Answer the question in one or two sentences, in its own language, from the memory and from nothing else. Give the
-dates that matter. What has ended is not so any more. If the memory does not hold the answer, say that.
-
-Memory:
-$memory
-
-Question:
-$question
-""",
-    frozenset({"memory", "question"}),
-    Answer,
-)
+_ANSWER = load_prompt(__package__, "answer", Answer, "memory", "question")
 
 
 def ask(arguments: Namespace, screen: Screen) -> int:
