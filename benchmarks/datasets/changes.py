@@ -24,10 +24,10 @@ from kg_memory.contrib.evaluation.datasets.reading import (
     malformed,
     messages,
     moment,
-    read_json,
     require_data,
 )
 from kg_memory.contrib.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
+from kg_memory.contrib.importers.moving import read_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 

@@ -148,6 +148,14 @@ LONGEST = 1 << 24
 _SPACE = re.compile(r"\s*")
 
 
+def read_json(path: Path) -> Any:
+    """Return the JSON value in the file *path*. Errors: `InputError` if it cannot be read, or is not JSON in UTF-8."""
+    try:
+        return json.loads(path.read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not valid JSON in UTF-8 ({error}); correct it, or pass another file") from None
+
+
 def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int, str, Row]]:
     """Yield (record number, list name, record) for each record in the JSON file *path*: ``(1, "edges", {...})``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.output import ProgressMeter, Screen, count_noun
 from kg_memory.contrib.importers.from_csv import identify_rows, read_table
+from kg_memory.contrib.importers.moving import read_json, read_json_records
 from kg_memory.contrib.ingest.ingest import SHOWN_PROBLEMS
 from kg_memory.errors import InputError
 from kg_memory.models.operations import AddResult
@@ -24,7 +24,7 @@ def declare(arguments: Namespace, screen: Screen) -> int:
     Returns the exit code: 1 if a fact was saved but could not be processed, else 0.
     """
     rows = _rows_of(arguments)
-    mapping = _parse(_read(arguments.mapping), f"{arguments.mapping}") if arguments.mapping else None
+    mapping = read_json(arguments.mapping) if arguments.mapping else None
     namespace = namespace_of(arguments)
     meter = ProgressMeter(len(rows), screen)
     with open_memory(arguments, screen) as memory:
@@ -56,34 +56,10 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
-    """Yield the facts in a CSV, TSV, JSON or JSON Lines file as dicts: ``{"subject": "Ann", ...}``."""
+    """Return the facts in a CSV, TSV, JSON or JSON Lines file as dicts: ``{"subject": "Ann", ...}``."""
     if path.suffix.lower() in (".csv", ".tsv"):
-        yield from (row for _, row in read_table(path))
-    elif path.suffix.lower() == ".json":
-        document = _parse(_read(path), f"{path}")
-        yield from document if isinstance(document, list) else [document]
-    else:
-        for number, line in enumerate(_read(path).split("\n"), 1):
-            if line.strip():
-                yield _parse(line, f"{path}:{number}")
-
-
-def _read(path: Path) -> str:
-    """Return the text of a file. Errors: `InputError` if the file is unreadable, not UTF-8, or empty."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read ({error}): pass a file with UTF-8 text") from None
-    if not text.strip():
-        raise InputError(f"{path} is empty: pass a file with facts")
-    return text
-
-
-def _parse(text: str, place: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not valid JSON ({error}): correct it") from None
+        return (row for _, row in read_table(path))
+    return (row for _, _, row in read_json_records(path, ()))
 
 
 def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:

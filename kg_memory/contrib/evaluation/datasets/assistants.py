@@ -15,6 +15,7 @@ from typing import Any
 from kg_memory.contrib.chats import read
 from kg_memory.contrib.evaluation.datasets import reading
 from kg_memory.contrib.evaluation.records import ABSTAIN, LENIENT, STRICT, Conversation, Criterion, Dataset, Question
+from kg_memory.contrib.importers.moving import read_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 
@@ -120,9 +121,7 @@ def beam_questions(chat: Path) -> dict[str, list[dict[str, Any]]]:
     *chat* is the folder of the chat.
     """
     path = chat / "probing_questions" / "probing_questions.json"
-    found: dict[str, list[dict[str, Any]]] = reading.read_json(
-        reading.require_data(path, "beam", "a folder with questions")
-    )
+    found: dict[str, list[dict[str, Any]]] = read_json(reading.require_data(path, "beam", "a folder with questions"))
     return found
 
 

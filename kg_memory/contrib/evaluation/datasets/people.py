@@ -18,6 +18,7 @@ from typing import Any
 from kg_memory.contrib.chats import formats
 from kg_memory.contrib.evaluation.datasets import reading
 from kg_memory.contrib.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
+from kg_memory.contrib.importers.moving import read_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 
@@ -39,7 +40,7 @@ def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversat
     """
     del variant
     path = reading.require_data(path, "locomo", "locomo10.json")
-    samples = formats.samples(reading.read_json(path))
+    samples = formats.samples(read_json(path))
     if not samples or not all(isinstance(sample.get("qa"), list) for sample in samples):
         raise InputError(f"{path} is not a LoCoMo file: give {_LOCOMO}")
     return [_sample(sample, number, path) for number, sample in enumerate(samples, start=1)]

@@ -47,18 +47,6 @@ def find_file(path: Path | None, name: str, pattern: str) -> Path:
     return found[0]
 
 
-def read_json(path: Path) -> Any:
-    """Return the JSON document at *path*. Raises `InputError` for a folder, or for a file that is not UTF-8 or JSON."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder: give the file in it") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not UTF-8 text: give the JSON file of the data set") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not valid JSON ({error.msg}): download the file again") from None
-
-
 @contextmanager
 def malformed(path: Path, record: str, form: str) -> Iterator[None]:
     """Context manager: raise errors about missing or wrong fields as `InputError`, which names *path* and *record*.
