@@ -32,6 +32,7 @@ _COMMANDS = {
     "facts.list": "kg-memory facts --ids",
     "facts.about": "kg-memory facts NAME --ids",
     "entities.list": "kg-memory entities --ids",
+    "entities.decisions": "kg-memory entities decisions",
     "episodes.list": "kg-memory episodes --ids",
     "episodes.resume": "kg-memory resume",
     "episodes.retry": "kg-memory retry",
@@ -238,21 +239,21 @@ def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
     return {**given, "namespace": namespace_of(arguments)}
 
 
-def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str) -> str:
-    """Return the full id of a stored message or fact from its first characters *begin*, at least 8.
+def whole_id(memory: GraphMemory, arguments: Namespace, label: str, begin: str, *, shortest: int = SHORT) -> str:
+    """Return the full id of a stored item from its first characters *begin*, at least *shortest*.
 
-    *label*: ``"Episode"`` (a message) or ``"Fact"``. If no id begins with *begin*, it is returned unchanged. Errors:
-    `InputError` if several ids do.
+    *label*: ``"Episode"`` (a message), ``"Fact"``, ``"Verdict"`` or ``"Identity"``. If no id begins with *begin*, it is
+    returned unchanged. Errors: `InputError` if several ids do.
     """
     from kg_memory.falkor.connect import graph_key  # noqa: PLC0415 - slow to import
     from kg_memory.falkor.queries.episodes import IDS_BEGINNING  # noqa: PLC0415
 
-    if not SHORT <= len(begin) < _WHOLE:
+    if not shortest <= len(begin) < _WHOLE:
         return begin
     key = graph_key(namespace_of(arguments))
     rows = memory.driver.store.database.query(key, IDS_BEGINNING[label], {"begin": begin}, write=False)
     if len(rows) > 1 and {"id": begin} not in rows:
-        raise errors.InputError(f"the ids of several {label.lower()}s begin with {begin!r}: give more of the id")
+        raise errors.InputError(f"several ids begin with {begin!r}: give more of the id")
     return str(rows[0]["id"]) if len(rows) == 1 else begin
 
 

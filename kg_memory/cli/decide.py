@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kg_memory.cli import command
-from kg_memory.cli.output import SHORT, Screen, cell, count_noun
+from kg_memory.cli.output import Screen, cell, count_noun
 from kg_memory.cli.show import show_list
 from kg_memory.cli.views import DOES, DONE, validity
 from kg_memory.errors import InputError
@@ -15,9 +15,6 @@ from kg_memory.models.graph import Fact, IdentityDecision, Review
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
-
-SEARCHED = 10_000
-"""The number of latest verdicts or decisions that are searched for a shortened id."""
 
 
 def correct(arguments: Namespace, screen: Screen) -> int:
@@ -40,23 +37,6 @@ def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo
         screen.line(line)
     if undo:
         screen.line(f"Undo it: {command.review_command(arguments)} --undo {decided.id}", "dim")
-
-
-def complete_id(begin: str, ids: Iterable[str], noun: str, hint: str) -> str:
-    """Return the only one of *ids* that starts with *begin*, a shortened id.
-
-    If none does, and *begin* has more than 8 characters, it is returned unchanged. For the error message: *noun*, such
-    as ``"decision"``, and *hint*, which says where to find the ids. Errors: `InputError` if several ids start with
-    *begin*, or none does and it is short.
-    """
-    named = sorted({id_ for id_ in ids if begin and id_.startswith(begin)})
-    if len(named) == 1:
-        return named[0]
-    if named:
-        raise InputError(f"more than one {noun} begins with {begin!r} ({len(named)}): give more of the id")
-    if len(begin) > SHORT:
-        return begin
-    raise InputError(f"no {noun} begins with {begin!r}: {hint}")
 
 
 # Merge and split entities
@@ -87,9 +67,7 @@ def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) 
     elif arguments.action == "split":
         show_identities([memory.entities.split(first, **given)], arguments, screen)
     else:
-        decisions = memory.entities.decisions(namespace=who["namespace"], limit=SEARCHED)
-        ids, hint = (each.id for each in decisions), "kg-memory entities decisions shows them"
-        undone = memory.entities.undo(complete_id(first, ids, "decision", hint), **who)
+        undone = memory.entities.undo(command.whole_id(memory, arguments, "Identity", first, shortest=1), **who)
         if not screen.prints_json(undone):
             screen.line(describe_identity(undone))
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command, verb_arguments
-from kg_memory.cli.decide import SEARCHED, complete_id, show_decision, show_identities
+from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command, verb_arguments, whole_id
+from kg_memory.cli.decide import show_decision, show_identities
 from kg_memory.cli.output import Screen, ask_line, cell, count_noun, count_waiting, is_terminal, login
 from kg_memory.cli.show import show_list
 from kg_memory.cli.views import proposed_validity, said_by, since, until, validity
 from kg_memory.contrib.review import CHOICES
-from kg_memory.errors import InputError
+from kg_memory.errors import InputError, NotFound
 from kg_memory.maintenance.review.decide import Choice
 from kg_memory.models.graph import OUTCOMES, ConflictStrategy, Fact, IdentityDecision, Review
 from kg_memory.temporal.policy import ConflictPolicy
@@ -76,23 +77,15 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
 
     The id on the command line may be the beginning of the review's id.
     """
-    namespace, begin = namespace_of(arguments), getattr(arguments, choice)
-    given = verb_arguments(memory, arguments)
-    doubts = memory.reviews.identities(namespace=namespace, limit=SEARCHED)
-    named = [doubt.id for doubt in doubts if begin and doubt.id.startswith(begin)]
-    if len(named) == 1 and choice in ("accept", "reject"):
-        show_identities([memory.reviews.decide_identity(named[0], choice, **given)], arguments, screen)  # type: ignore[arg-type]
-        return
-    reviews = memory.reviews.list(namespace=namespace, limit=SEARCHED)
-    state, where = "waits", "--list shows them; name a decided one by its whole id"
-    if choice == "undo":
-        reviews += memory.reviews.list(decided=True, namespace=namespace, limit=SEARCHED)
-        state, where = "was decided", "--decided shows them"
-    id_ = complete_id(
-        begin, (each.id for each in reviews), f"review that {state}", f"{review_command(arguments)} {where}"
-    )
+    begin, given = getattr(arguments, choice), verb_arguments(memory, arguments)
+    if choice in ("accept", "reject"):
+        doubt = whole_id(memory, arguments, "Identity", begin, shortest=1)
+        with suppress(NotFound):  # it is the id of a review
+            show_identities([memory.reviews.decide_identity(doubt, choice, **given)], arguments, screen)  # type: ignore[arg-type]
+            return
+    verdict = whole_id(memory, arguments, "Verdict", begin, shortest=1)
     verb: Callable[..., Review] = memory.reviews.undo if choice == "undo" else memory.reviews.decide
-    decided = verb(id_, **({} if choice == "undo" else {"choice": choice}), **given)
+    decided = verb(verdict, **({} if choice == "undo" else {"choice": choice}), **given)
     show_decision(decided, arguments, screen, undo=choice != "undo")
 
 

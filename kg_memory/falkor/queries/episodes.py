@@ -243,7 +243,7 @@ RETURN {part.EPISODE_MAP} AS episode
 
 IDS_BEGINNING = {
     label: f"MATCH (n:{label}) WHERE n.id STARTS WITH $begin RETURN n.id AS id ORDER BY id LIMIT 2"
-    for label in ("Episode", "Fact")
+    for label in ("Episode", "Fact", "Verdict", "Identity")
 }
 """For each label, the query for two of the ids that begin with ``$begin``."""
 
