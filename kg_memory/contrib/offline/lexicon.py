@@ -7,30 +7,30 @@ import tomllib
 from importlib.resources import files
 
 _TABLE: dict[str, str] = tomllib.loads(files(__package__).joinpath("lexicon.toml").read_text(encoding="utf-8"))
-_WORDS = {name: frozenset(words.split()) for name, words in _TABLE.items()}
+WORD_LISTS = {name: frozenset(words.split()) for name, words in _TABLE.items()}
 
-PRONOUNS = _WORDS["pronouns"]
-SUBJECTS = _WORDS["subjects"]
-AUXILIARIES = _WORDS["auxiliaries"]
-BE = _WORDS["be"]
-MODALS = _WORDS["modals"]
-DETERMINERS = _WORDS["determiners"]
-FUNCTION = _WORDS["function"]
-VAGUE_NOUNS = _WORDS["vague_nouns"]
-VERBS = _WORDS["verbs"]
-IRREGULAR = _WORDS["irregular"]
-PASTIMES = _WORDS["pastimes"]
-KIN = _WORDS["kin"]
-ONE_PERSON = _WORDS["one_person"]
-STARTERS = _WORDS["starters"]
-BARE_NOUNS = _WORDS["bare_nouns"]
-ORGANISATION_WORDS = _WORDS["organisation_words"]
-PLACE_WORDS = _WORDS["place_words"]
-PLACES = _WORDS["places"]
-NATIONALITIES = _WORDS["nationalities"]
-PRODUCTS = _WORDS["products"]
-GIVEN_NAMES = _WORDS["given_names"]
-FIELDS = _WORDS["fields"]
+PRONOUNS = WORD_LISTS["pronouns"]
+SUBJECTS = WORD_LISTS["subjects"]
+AUXILIARIES = WORD_LISTS["auxiliaries"]
+BE = WORD_LISTS["be"]
+MODALS = WORD_LISTS["modals"]
+DETERMINERS = WORD_LISTS["determiners"]
+FUNCTION = WORD_LISTS["function"]
+VAGUE_NOUNS = WORD_LISTS["vague_nouns"]
+VERBS = WORD_LISTS["verbs"]
+IRREGULAR = WORD_LISTS["irregular"]
+PASTIMES = WORD_LISTS["pastimes"]
+KIN = WORD_LISTS["kin"]
+ONE_PERSON = WORD_LISTS["one_person"]
+STARTERS = WORD_LISTS["starters"]
+BARE_NOUNS = WORD_LISTS["bare_nouns"]
+ORGANISATION_WORDS = WORD_LISTS["organisation_words"]
+PLACE_WORDS = WORD_LISTS["place_words"]
+PLACES = WORD_LISTS["places"]
+NATIONALITIES = WORD_LISTS["nationalities"]
+PRODUCTS = WORD_LISTS["products"]
+GIVEN_NAMES = WORD_LISTS["given_names"]
+FIELDS = WORD_LISTS["fields"]
 
 
 def _forms(verb: str) -> set[str]:

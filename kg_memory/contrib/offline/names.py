@@ -30,13 +30,8 @@ _TWO_WORD_PLACES = frozenset(
 )
 _NAMING = (("is", "called"), ("is", "named"), ("was", "called"), ("'s", "name", "is"))
 """Words between a relative and the name: "my sister's name is Lily"."""
-_OF_LANGUAGES = frozenset(
-    "speak speaks spoke speaking learn learns learning learned learnt study studies studying studied teach teaches "
-    "taught".split()
-)
-_ADVERBS = frozenset(
-    "abroad online overseas everyday someday anytime everywhere anywhere alongside whatever nights".split()
-)
+_OF_LANGUAGES = lexicon.WORD_LISTS["of_languages"]
+_ADVERBS = lexicon.WORD_LISTS["adverbs"]
 _NO_KIND = lexicon.STOP.union(lexicon.VAGUE_NOUNS, lexicon.VERB_FORMS, lexicon.KIN, lexicon.DETERMINERS, _ADVERBS)
 _WITH_PERSON = frozenset("with and met called named meet asked told".split())
 _NAMES_AND_WORDS = frozenset("will mark grace hope may joy jack frank grant rose april june august".split())
@@ -47,11 +42,7 @@ _MONTHS = PEOPLE - {"will", "hope"}
 _ACRONYMS = frozenset("us who it".split())
 """Pronouns that are names when written in capitals."""
 _BEFORE_ACRONYM = frozenset("the in at for from to with of by our an joined left near".split())
-_CALENDAR = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december mondays tuesdays wednesdays thursdays fridays saturdays sundays christmas "
-    "easter mr mrs ms dr god ok okay omg lol btw fyi asap tbh imo lmk".split()
-)
+_CALENDAR = lexicon.WORD_LISTS["calendar"]
 _ABSTRACT = ("ing", "tion", "sion", "ness", "ment", "ity", "ism", "ship", "ware", "ology", "ly")
 _ORDINARY = EVENT_WORDS.union(
     lexicon.BARE_NOUNS,

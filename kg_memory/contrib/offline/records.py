@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from kg_memory.contrib.offline.lexicon import ORGANISATION_WORDS
+from kg_memory.contrib.offline.lexicon import ORGANISATION_WORDS, WORD_LISTS
 from kg_memory.contrib.offline.statements import EVENT, ORGANISATION, PERSON, PLACE, PRODUCT, TOPIC
 
 MOST_FACTS = 50
@@ -19,26 +19,16 @@ LONGEST_NAME = 120
 _NAME_KEYS = ("name", "full_name", "fullname", "title", "display_name", "label", "subject", "姓名", "名称", "标题")
 _NAME_PARTS = (("first_name", "last_name"), ("firstname", "lastname"), ("given_name", "family_name"))
 _ID_KEY = re.compile(r"(?:^|_)(?:id|uuid|key|number|no|sku|code)$|^编号$")
-_KINDS = {
-    PERSON: "person user customer contact author assignee employee manager member lead patient student buyer seller "
-    "agent owner recipient reporter 客户 联系人 负责人 用户 员工 姓名",
-    ORGANISATION: "company organization organisation account employer vendor supplier team department carrier bank "
-    "公司 部门",
-    PLACE: "city country address location region state place office site warehouse 城市 地址 国家 地区",
-    PRODUCT: "product item plan sku model subscription device app service 产品 商品 套餐",
-    EVENT: "event meeting appointment order ticket invoice shipment booking deal case 订单 会议 工单",
+_KIND_OF_WORD = {
+    word: kind
+    for kind in (PERSON, ORGANISATION, PLACE, PRODUCT, EVENT)
+    for word in WORD_LISTS[f"{kind.lower()}_fields"]
 }
-_KIND_OF_WORD = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[\u4e00-\u9fff]+")
-_BEGINS = frozenset(
-    "since start start_date valid_from from effective_date effective_from joined_at joined started_at begin "
-    "hired_at 开始日期".split()
-)
-_ENDS = frozenset(
-    "until end end_date valid_to valid_until expires expires_at ended_at cancelled_at left_at to 结束日期".split()
-)
-_UPDATED = frozenset("updated_at last_updated modified_at timestamp 更新时间".split())
-_CREATED = frozenset("date ordered_at placed_at order_date created_at created at 日期".split())
+_BEGINS = WORD_LISTS["begin_fields"]
+_ENDS = WORD_LISTS["end_fields"]
+_UPDATED = WORD_LISTS["update_fields"]
+_CREATED = WORD_LISTS["creation_fields"]
 _DATES = _BEGINS | _ENDS | _UPDATED | _CREATED
 _MOMENT = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?|\d{4}")
 _SINGLE = re.compile(

@@ -8,26 +8,13 @@ from collections.abc import Iterator, Sequence
 from kg_memory.contrib.offline import lexicon
 from kg_memory.contrib.offline.statements import BASED, EVENT, PLACE, TOPIC, Mention, Token
 
-EVENT_WORDS = frozenset(
-    "party wedding conference parade festival concert race marathon meeting workshop retreat trip tournament "
-    "competition exhibition exhibit convention birthday anniversary graduation gala fair interview show event "
-    "hackathon".split()
-)
-_WITH_PREPOSITION = frozenset(
-    "runs lives works sits comes goes depends stays starts ends belongs deals tastes smells sounds looks feels".split()
-)
+EVENT_WORDS = lexicon.WORD_LISTS["event_words"]
+_WITH_PREPOSITION = lexicon.WORD_LISTS["with_preposition"]
 """Verbs in the third person that a preposition follows, if the noun before them is singular."""
 _PREPOSITIONS = frozenset("on in at from with like".split())
-_LEADS_TO_PASTIME = frozenset(
-    "went go going goes gone love loves enjoy enjoys like tried try started into quit".split()
-)
-_AMOUNTS = frozenset(
-    "lot lots ton tons bunch bit couple kind kinds sort part parts time times way ways day days".split()
-)
-_NEVER_NOUNS = frozenset(
-    "get make go give have come take keep feel know want need say see think find become seem let put bring tell "
-    "ask buy do".split()
-)
+_LEADS_TO_PASTIME = lexicon.WORD_LISTS["leads_to_pastime"]
+_AMOUNTS = lexicon.WORD_LISTS["amounts"]
+_NEVER_NOUNS = lexicon.WORD_LISTS["never_nouns"]
 
 _ENDS_NO_PHRASE = lexicon.VAGUE_NOUNS | {*BASED}
 _ADVERB = r"(?:(?:now|still|also|just|really|currently|recently|finally|always) )?"

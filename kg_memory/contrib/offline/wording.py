@@ -11,13 +11,7 @@ from kg_memory.text.identity import spoken_line
 
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'-]*|\d[\w.,%-]*|[\u4e00-\u9fff]")
-_ADDS_NOTHING = frozenset(
-    "i i'm i've i'd we we're we've he he's she she's they a an the am is are was were be been being have has had 'm "
-    "'ve "
-    "'s in at to for of on as and with now currently just really finally recently since from until till so well oh it "
-    "have's did do does that s m ve re ago back living working out over 我 我们 们 了 的 在 现 目 前 是 已 经 也许 刚 "
-    "以 过 去 曾 从 到".split()
-)
+_ADDS_NOTHING = lexicon.WORD_LISTS["adds_nothing"]
 """Words that add no information to the predicate."""
 _HOW = re.compile(r"\b(?:part|full)[- ]time|\bremotely|\balone|\bwith\b|\bnever\b", re.IGNORECASE)
 """Words in a verb phrase that add information to the predicate."""
