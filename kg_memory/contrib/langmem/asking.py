@@ -14,12 +14,13 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from kg_memory.adapters.messages import messages_of, text_of
 from kg_memory.contrib.langmem.store import Record
-from kg_memory.errors import InputError, MissingExtra, SettingsError
-from kg_memory.llm.chat import ChatModel
+from kg_memory.errors import InputError
 from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.answers import MOST, Id, to_list
-from kg_memory.runtime.effects import Ask, PromptTemplate, both, call
+from kg_memory.memory import open as opening
+from kg_memory.runtime.effects import Ask, Model, PromptTemplate, both, call
 from kg_memory.runtime.flow import Flow
+from kg_memory.settings import Settings
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Output = TypeVar("Output")
@@ -120,27 +121,16 @@ class FlowRunnable(Runnable[Any, Output]):
     invoke, ainvoke = both(_invoke)
 
 
-def open_model(model: BaseChatModel | str) -> ChatModel:
+def open_model(model: BaseChatModel | str) -> Model:
     """Return a client that sends prompts to *model*, and parses the answers as objects of the prompts' answer types.
 
-    *model* is a LangChain chat model, or a name such as "openai:gpt-4.1-mini". Errors: `SettingsError`; `MissingExtra`
-    if a name is given and langchain is not installed.
+    *model* is a LangChain chat model, or a name such as "openai:gpt-4.1-mini"; then its address and its key come from
+    the environment. Errors: `SettingsError` if it cannot be opened.
     """
-    if isinstance(model, BaseChatModel):
-        return ChatModel(model)
-    if not isinstance(model, str) or not model:
-        raise SettingsError(f"model must be a LangChain chat model or its name, got {model!r:.80}")
-    try:
-        from langchain.chat_models import init_chat_model  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise MissingExtra("a model by its name needs langchain: pip install 'temporal-kg-memory[agents]'") from None
-    try:
-        return ChatModel(init_chat_model(model))
-    except (ValueError, ImportError) as error:
-        raise SettingsError(f"the model {model!r} cannot be opened ({error}): pass a LangChain chat model") from error
+    return opening.model(model, Settings.from_env())
 
 
-def ask_chat(model: ChatModel, prompt: PromptTemplate[Answer], /, **fields: Any) -> Flow[Answer]:
+def ask_chat(model: Model, prompt: PromptTemplate[Answer], /, **fields: Any) -> Flow[Answer]:
     """Send *prompt* to *model*, and return the answer, parsed as the prompt's answer type (a pydantic model).
 
     *fields* are the values of the variables in the prompt. Errors: `ModelError` if there is no valid answer.

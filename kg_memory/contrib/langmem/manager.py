@@ -17,8 +17,7 @@ from kg_memory.contrib.langmem.extraction import Existing, Memory, MemoryManager
 from kg_memory.contrib.langmem.place import Namespace, Store, store_here, validate_store
 from kg_memory.contrib.langmem.store import FACT, Labels, Record
 from kg_memory.errors import MemoryPaused, SettingsError
-from kg_memory.llm.chat import ChatModel
-from kg_memory.runtime.effects import both, call
+from kg_memory.runtime.effects import Model, both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import validate_count
 
@@ -247,7 +246,7 @@ class MemorySearcher(FlowRunnable[list[SearchItem]]):
 create_memory_searcher = MemorySearcher
 
 
-def write_queries(model: ChatModel, messages: Any, wishes: str) -> Flow[list[str]]:
+def write_queries(model: Model, messages: Any, wishes: str) -> Flow[list[str]]:
     """Let *model* write at most five search queries, for memories that may help to continue a conversation.
 
     *messages* are the conversation. *wishes* are the application's instructions to the model.

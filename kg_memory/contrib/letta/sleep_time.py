@@ -6,7 +6,6 @@ A proposal is stored as the latest version of a second block, so that it is dele
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,7 +17,7 @@ from kg_memory.llm.prompts import load_prompt
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.memory.open import model as open_model
 from kg_memory.models.graph import Fact
-from kg_memory.runtime.effects import Ask, Call, Model, both, call
+from kg_memory.runtime.effects import Ask, Model, both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import instant
 from kg_memory.text.dated import date_without_time, period_in_words
@@ -129,8 +128,7 @@ def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any
 
 def _ask(model: Model, block: Block, text: str, lines: list[str]) -> Flow[str]:
     note = {"label": block.label, "purpose": block.description, "limit": block.limit, "text": text, "facts": lines}
-    question = Ask(TIDY, {"note": note})
-    answer = yield Call(partial(model.answer, question), partial(model.aanswer, question))
+    answer: TidyNote = yield from call(model, "answer", Ask(TIDY, {"note": note}))
     value = "\n".join(answer.lines).strip()
     if not value or len(value) > block.limit:
         raise InputError(f"the model wrote {len(value)} characters into a block of {block.limit}; raise its limit")

@@ -14,6 +14,7 @@ from kg_memory.errors import SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Embeddings
 from kg_memory.settings import OFFLINE, Settings
+from kg_memory.validation import validate_choice
 
 logger = logging.getLogger("kg_memory")
 
@@ -159,11 +160,10 @@ def _find_server(part: str, provider: str, options: Entries, settings: Settings)
     None means the default of the client. For OpenAI, *settings* provide the defaults. *part* is the name of the
     section, "llm" or "embedder". Errors: `SettingsError` for an unknown provider.
     """
-    if provider not in SERVERS:
-        raise SettingsError(
-            f"the provider of {part} must be one of {', '.join((*SERVERS, 'langchain', OFFLINE))}, got {provider!r}; "
-            "use 'openai' with an openai_base_url, or 'langchain' with a LangChain object as model"
-        )
+    hint = "; use 'openai' with an openai_base_url, or 'langchain' with a LangChain object as model"
+    validate_choice(
+        f"the provider of {part}", provider, (*SERVERS, "langchain", OFFLINE), error=SettingsError, hint=hint
+    )
     family = provider.removesuffix("_structured")
     url = options.get(f"{family}_base_url") or SERVERS[provider] or settings.base_url
     if family == "ollama" and url and not str(url).rstrip("/").endswith("/v1"):
