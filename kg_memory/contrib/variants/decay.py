@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact
 from kg_memory.temporal.interval import DAY, micros
+from kg_memory.validation import validate_number
 
 Decay = Literal["fresh", "dim", "soft_forgotten", "forgotten"]
 DECAYS: tuple[Decay, ...] = get_args(Decay)
@@ -32,9 +32,7 @@ class DecaySpans:
     def __post_init__(self) -> None:
         """Raise `InputError` if a number of days is not from 0 to 100,000."""
         for field in fields(self):
-            days = getattr(self, field.name)
-            if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= _MOST_DAYS:
-                raise InputError(f"{field.name} must be a number of days from 0 to {_MOST_DAYS:,}, got {days!r}")
+            validate_number(field.name, getattr(self, field.name), 0, _MOST_DAYS)
 
     @property
     def ends(self) -> tuple[int, int, int]:
