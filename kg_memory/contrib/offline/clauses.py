@@ -12,31 +12,10 @@ from kg_memory.text.dates import DateMention
 NEVER = "NEVER_"
 """The prefix of a predicate that was never true, such as NEVER_USES."""
 
-_SUPPOSED = re.compile(
-    r"\b(?:if|unless|wish(?:es|ed)?|imagin(?:e|ed|ing)|suppos(?:e|ing)|pretend(?:ed|ing)?|dreamt|what if|as though)\b",
-    re.IGNORECASE,
-)
 _WOULD = re.compile(r"\bwould(?:n't| not)?\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _WOULD_OR_HAD = re.compile(r"'d\s(?:\w+ly\s|never\s|still\s|probably\s|be\s|have\s)*$", re.IGNORECASE)
-_NOT_DONE = re.compile(
-    r"\b(?:almost|nearly)\s\S+$|\b(?:could|should)(?:n't| not)?(?:'ve| have)\s(?:\w+ly\s)?\S+$|"
-    r"\b(?:was|were) (?:\w+ly |just |about |(?:never|not) )?(?:going|about)$",
-    re.IGNORECASE,
-)
-"""A verb after words by which the action did not happen, or maybe not: "almost moved", "could have moved"."""
-_SAYS_OF_SPEAKER = re.compile(
-    r"\b(?:thinks?|thought|believes?|believed|says?|said|claims?|claimed|suggests?|suggested)(?: that)?\s(?:I|we)\b",
-    re.IGNORECASE,
-)
 _SPEAKER = re.compile(r"\b(?:I|we|doctor)\b", re.IGNORECASE)
-_SAYS_OF_SPEAKER_CHINESE = re.compile(
-    r"(?<![跟和对向给与])(?<![跟和对向给与]我)(?<![跟和对向给与]我的)(?:爸爸?|妈妈?|父亲|母亲|朋友|同事|老板|家人|姐姐?|哥哥?|妹妹|弟弟|"
-    r"[他她]们?|大家|别人|有人)(?:一直|也|都|总)?(?:以为|觉得|认为|说)我们?[^，。]{0,6}$"
-)
 _SUPPOSED_CHINESE = re.compile(r"如果|假如|假设|要是|倘若|若是|即使|万一|想象|幻想|做梦|本来会|的话|差一?点|险些")
-_NEVER_PERFECT = re.compile(
-    r"(?:\bhave|\bhas|\bhad|'ve|'s|'d)\s(?:\w+ly\s)?never\s(?:\w+ly\s|ever\s|once\s|even\s)*$", re.IGNORECASE
-)
 _NEVER_PAST = re.compile(r"\bnever\s(?:\w+ly\s|ever\s|once\s|even\s)*$", re.IGNORECASE)
 _NOT_THEN = re.compile(r"(?:\bdid|\bhave|\bhas|\bhad)(?:n't| not)\s(?:\w+\s){0,2}$", re.IGNORECASE)
 _STATE_OF_PAST = re.compile(r"(?:lived|worked)\b", re.IGNORECASE)
@@ -44,18 +23,8 @@ _NEVER_CHINESE = re.compile(r"(?:从来没有?|从没有?|从未|未曾|从来�
 _FEELS = frozenset({"THINKS", "PLANS", "LIKES", "DISLIKES", "PREFERS", "ENJOYED", "IS_A", "IS_FROM", "LOST", "STARTED"})
 
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bnever|\bno longer|\bwithout)\s(?:\w+\s){0,2}$", re.IGNORECASE)
-_NOT_NOW = re.compile(
-    r"(?:\bnot|n't|\bnever)\s(?:(?:currently|actually|presently|really|personally|even|ever|yet|now)\s)*$",
-    re.IGNORECASE,
-)
 _DO_NOT = re.compile(r"(?:don't|doesn't)\s", re.IGNORECASE)
 _NO_LONGER = re.compile(r"\bno more\b|\bany ?more\b|\bany longer\b", re.IGNORECASE)
-_IN_PART = re.compile(
-    r"\s(?:for|with|without|alone|on|at(?! all\b| the moment\b| present\b)|as|to|in|full[- ]?time|part[- ]?time|every|"
-    r"today|tonight|this|during)\b",
-    re.IGNORECASE,
-)
-"""Words that limit a negation: "I don't use Flask for this"."""
 _AHEAD = (
     r"\b(?:will|would|might|(?<!in )(?-i:may)|could|going to|gonna|want(?:s|ed)? to|plan(?:s|ning)? (?:to|on)|"
     r"hop(?:e|es|ing) to|thinking (?:of|about)|considering|if|should|like to|love to|try(?:ing)? to|about to|dream of|"
@@ -65,11 +34,6 @@ _PLANNED = re.compile(rf"(?:{_AHEAD}|to)|['’]ll|['’]d)\s(?:\w+\s){{0,1}}$", 
 # "I had to quit" is an end, "I want to quit" is not.
 _END_PLANNED = re.compile(rf"(?:{_AHEAD})|['’]ll)\s(?:\w+\s){{0,1}}$", re.IGNORECASE)
 CLAUSE_START = re.compile(r"\b(?:and|but|or|so|then)\b|[,;:()]|\s[-–—]+\s|--")
-_CLAUSE_END = re.compile(
-    r"[,;:.!?—–](?=\s|$)|\s(?:but|because|although|though|while|when|if|so)\s|\sand\s(?:I|we|he|she|it|they|now|"
-    r"then)\b",
-    re.IGNORECASE,
-)
 _WISHES = frozenset({"PLANS", "LIKES", "PREFERS", "DISLIKES"})
 PASSING = {
     "LIVES_IN": "STAYS_IN",
@@ -95,24 +59,12 @@ _IF_NOTHING_BEGINS = re.compile(
     rf"今晚|这个?(?:夏天|暑假|寒假|冬天)",
     re.IGNORECASE,
 )
-# A clause may begin after one of these; the following words decide.
-_BORDER = re.compile(
-    r"[,;:()\n]|(?<![.!?…])[.!?…]+(?=\s)|\s[-–—]+\s|--|—|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|"
-    r"whereas|after|before|who|which|that(?=\s(?:was|were|is|are|has|had)\b))\b",
-    re.IGNORECASE,
-)
 _CHINESE_BORDER = re.compile(r"[，,；;。！!？?：:\n]")
 _JOINS = re.compile(r"and|but|or|so|then|yet|[;\n]", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’-]*")
 _NAMES_SUBJECT = frozenset("i we you he she they it there".split())
 _SUBJECT_WORDS = 5
 """The most words between the start of a clause and its verb."""
-_LAST_WORDS = re.compile(
-    r"(?:[\s,;:，；：(（–—-]|\b(?:and|but|or|so|then|yet|because|since|as|although|though|while|whereas|after|before|who|"
-    r"which|that))+$",
-    re.IGNORECASE,
-)
-"""Words at the end of a clause that join it to the next one."""
 _LONGEST_JOIN = 80
 _FIRST_WORDS = re.compile(r"(?:[\s,;:，；：)）–—-]|(?:and|but|so|then|yet)\b)+", re.IGNORECASE)
 """Words at the start of a clause that join it to the previous one."""
@@ -167,14 +119,14 @@ def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Cha
     "no longer lives in Oslo" gives ("LIVES_IN", "ends"), and "doesn't live in Oslo" gives ("NOT_LIVES_IN", "is").
     """
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
-    clause = _CLAUSE_END.split(text[verb[0] :], maxsplit=1)[0]
+    clause = WORDS["clause_end"].split(text[verb[0] :], maxsplit=1)[0]
     if re.search(r"\bno longer\s(?:\w+\s){0,2}$", before, re.IGNORECASE):
         return predicate, "ends"
-    if not _DO_NOT.match(words) and not _NOT_NOW.search(before):
+    if not _DO_NOT.match(words) and not WORDS["not_now"].search(before):
         return None  # "not only", "not sure that"
     if _NO_LONGER.search(clause):
         return predicate, "ends"
-    return None if _IN_PART.search(text[verb[1] : verb[0] + len(clause)]) else (NOT + predicate, "is")
+    return None if WORDS["in_part"].search(text[verb[1] : verb[0] + len(clause)]) else (NOT + predicate, "is")
 
 
 def _clause_around(text: str, verb: Span) -> str:
@@ -183,7 +135,7 @@ def _clause_around(text: str, verb: Span) -> str:
     start = cuts[-1]
     if len(cuts) > 1 and len(text[cuts[-2] : start].split()) <= 3:
         start = cuts[-2]
-    end = _CLAUSE_END.search(text, verb[1])
+    end = WORDS["clause_end"].search(text, verb[1])
     return text[start : end.start() if end else len(text)]
 
 
@@ -194,23 +146,23 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
     """
     plain = lead.replace("’", "'")
     begun = verb.replace("’", "'").casefold()
-    if _NOT_DONE.search(plain + " ".join(begun.split()[: 2 if begun.startswith(("have ", "'ve ")) else 1])):
+    if WORDS["not_done"].search(plain + " ".join(begun.split()[: 2 if begun.startswith(("have ", "'ve ")) else 1])):
         return True
-    if _SUPPOSED.search(plain) or wishes:
-        return _SUPPOSED.search(plain) is not None
+    if WORDS["supposed"].search(plain) or wishes:
+        return WORDS["supposed"].search(plain) is not None
     return _WOULD.search(plain) is not None or (_WOULD_OR_HAD.search(plain) is not None and not is_past(verb))
 
 
 def _is_said_by_another(before: str) -> bool:
     """Return whether *before*, the text before a verb, says that the verb's statement is another's: "he says I"."""
-    said = _SAYS_OF_SPEAKER.search(before)
+    said = WORDS["says_of_speaker"].search(before)
     return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
 
 def is_unreal_chinese(text: str, verb: Span) -> bool:
     """Return whether the Chinese *verb* in *text* is denied, hypothetical, or only what others say of the speaker."""
     before, after = text[: verb[0]], text[verb[1] :]
-    if is_disclaimed(text, verb[0]) or _SAYS_OF_SPEAKER_CHINESE.search(before):
+    if is_disclaimed(text, verb[0]) or WORDS["says_of_speaker_chinese"].search(before):
         return True
     return _SUPPOSED_CHINESE.search(before) is not None or re.match(r"[^，。；]{0,12}的话", after) is not None
 
@@ -223,7 +175,7 @@ def _is_denied(before: str, verb: str, predicate: str) -> bool:
     plain = before.replace("’", "'")
     if predicate in _FEELS:
         return False
-    return _NEVER_PERFECT.search(plain) is not None or (_NEVER_PAST.search(plain) is not None and is_past(verb))
+    return WORDS["never_perfect"].search(plain) is not None or (_NEVER_PAST.search(plain) is not None and is_past(verb))
 
 
 def is_denied_chinese(before: str) -> bool:
@@ -268,7 +220,7 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
         start = 0
     if end < len(text):
         ending = text[max(end - _LONGEST_JOIN, 0) : end]
-        end -= len(ending) - len(_LAST_WORDS.sub("", ending))
+        end -= len(ending) - len(WORDS["last_words"].sub("", ending))
     joins = _FIRST_WORDS.match(text, start, end)
     start = joins.end() if joins and joins.end() <= verb[0] else start
     return start, max(end, verb[1])
@@ -295,7 +247,7 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
     *verbs* and *dates* are those in *text*. A date between commas belongs to the clause before or after it.
     """
     chinese = is_chinese(text)
-    border = _CHINESE_BORDER if chinese else _BORDER
+    border = _CHINESE_BORDER if chinese else WORDS["border"]
     outside = (token for token in border.finditer(text) if not _is_in_date(dates, token.start()))
     tokens = [token for token in outside if not _is_in_verb(verbs, token.start())]
     starts: list[tuple[int, bool]] = [(0, True)]

@@ -24,6 +24,7 @@ from kg_memory.contrib.offline.statements import (
     SINGLE,
     STATES,
     TOPIC,
+    WORDS,
     Change,
     Mention,
     Parse,
@@ -40,9 +41,6 @@ from kg_memory.text.sentences import Sentence, split_sentences
 
 LONGEST = 300
 """The most characters of sentences that are merged into one statement."""
-_GOES_ON = re.compile(
-    r"(?:and |but |so |plus |also,? )?(?:it|they|that|this|these|those|he|she|there|their|his|her|its)\b", re.IGNORECASE
-)
 _SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]\w+)?\s", re.IGNORECASE)
 _WORDS = re.compile(r"[\w']+")
 _PRONOUN = frozenset("i we you he she they it who that which this there".split())
@@ -52,19 +50,6 @@ _FIRST_PERSON = re.compile(
     r"Finally|Can't|Working|Trying|Took|Made)\b"
 )
 _SECOND_PERSON = re.compile(r"\byou(?:r|'re|'ve|'ll|'d)?\b", re.IGNORECASE)
-_MEASURED = re.compile(
-    r"\d|\b(?:yesterday|tomorrow|today|last (?:week|month|year|night|weekend)|next (?:week|month|year|weekend))\b",
-    re.IGNORECASE,
-)
-_PRESENT = re.compile(
-    r"\b(?:am|is|are|have|has|now|currently|always|every|'m|'re|'ve)\b|['’](?:m|re|ve|s)\b", re.IGNORECASE
-)
-_CAUSE = re.compile(
-    r"\b(?:because|due to|thanks to|so that|led to|that's why|made me|makes me|caused)\b", re.IGNORECASE
-)
-_PERFECT = re.compile(
-    r"(?:\b(?:have|has|had|be|is|are|am|was|were|been)|['’](?:ve|s|m|re))\s(?:\w+\s){0,2}$", re.IGNORECASE
-)
 _IS_MINE = re.compile(r"\s(?:is|was)\s(?:my|our)\s(?P<kin>[\w-]+)", re.IGNORECASE)
 _OWNER = re.compile(r"\b(?:my|our)\b[^,.;!?]{0,30}$", re.IGNORECASE)
 _OWN = re.compile(r"(?:my|our)\b", re.IGNORECASE)
@@ -121,7 +106,7 @@ def _append(statements: list[TextStatement], new: list[TextStatement], sentence:
     weak = len(new) == 1 and new[0].predicate == GENERAL
     near = last is not None and sentence.start - last.quote[1] <= 3 and sentence.end - last.quote[0] <= LONGEST
     lasts = last is not None and last.predicate in STATES
-    if last is None or lasts or not weak or not near or not _GOES_ON.match(sentence.text):
+    if last is None or lasts or not weak or not near or not WORDS["goes_on"].match(sentence.text):
         statements += new
         return
     names = {mention.name for mention in (last.subject, *last.objects)}
@@ -147,7 +132,7 @@ class _SentenceReader:
         self.scene = scene
         self.person = person
         self.main = main
-        self.causal = _CAUSE.search(self.text) is not None
+        self.causal = WORDS["cause"].search(self.text) is not None
         self.speaker = Mention(self.start, self.start, scene.speaker, PERSON, named=True) if scene.speaker else None
         self.verbal = _hide_names(self.text, self.start, inside)
         # The sentence says nothing about a person who is only addressed ("Thanks, Jon!").
@@ -314,10 +299,10 @@ class _SentenceReader:
         if self.speaker and not _FIRST_PERSON.search(self.text):
             if _SECOND_PERSON.search(self.text.replace("’", "'")):
                 return []  # praise or advice to the listener
-            if not _MEASURED.search(self.text) and not any(mention.named for mention in objects):
+            if not WORDS["measured"].search(self.text) and not any(mention.named for mention in objects):
                 return []  # a general remark: "Friendship is important"
         predicate = GENERAL if self.speaker else "RELATES_TO"
-        change: Change = "is" if _PRESENT.search(self.text) else "happens"
+        change: Change = "is" if WORDS["present"].search(self.text) else "happens"
         statement = self._statement(subject, predicate, objects[:MOST_OBJECTS], change, 0.4)
         return [self._with_verb(statement, 0, self.end - self.start)]
 
@@ -389,7 +374,7 @@ def _allows_unnamed(pattern: Pattern, verb: str) -> bool:
 
 def _is_deed(before: str, verb: str) -> bool:
     """Return whether *verb*, after the text *before*, is a completed action: "I played", but not "I've played"."""
-    return is_past(verb) and _PERFECT.search(before) is None
+    return is_past(verb) and WORDS["perfect"].search(before) is None
 
 
 def _is_within(mention: Mention, span: Span) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from kg_memory.contrib.offline.clauses import find_clause_dates
 from kg_memory.contrib.offline.lexicon import list_words, singular
 from kg_memory.contrib.offline.records import RecordField
-from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, Parse, Span, TextStatement
+from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, WORDS, Parse, Span, TextStatement
 from kg_memory.contrib.offline.wording import write_sentence
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.temporal.interval import parse_period
@@ -27,10 +27,6 @@ _SMALL_WORDS = frozenset("of the and for de".split())
 _RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
 _WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
 """The start of a verb phrase about a past state."""
-_DENIED = re.compile(
-    r"(?:\bnot|\brather than|\binstead of|而?不是|并非)\s?(?:in |on |at |from |since |during )?(?:the )?$",
-    re.IGNORECASE,
-)
 _WEEK = timedelta(days=7)
 _MINUTES = re.compile(r"\b(?:seconds?|minutes?|mins?|hours?|hrs?)\b|分钟|小时", re.IGNORECASE)
 """Units of durations that are not dates: "for 10 minutes"."""
@@ -261,7 +257,7 @@ def _own_dates(
 
     *quote* is the text with the dates, and *statements* are all statements of the message.
     """
-    dates = [date for date in dates if _DENIED.search(quote[max(0, date.start - 20) : date.start]) is None]
+    dates = [date for date in dates if WORDS["denied"].search(quote[max(0, date.start - 20) : date.start]) is None]
     if statement.verb is None or not dates:
         return []
     if statement.predicate in LOOSE and (len(dates) > 1 or (statement.change == "is" and dates[0].interval.end)):

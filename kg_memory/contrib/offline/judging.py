@@ -19,18 +19,8 @@ SURE, OPEN, UNSURE = 0.95, 0.7, 0.2
 """Confidences of rules; a verdict with `OPEN` is put up for review by a person."""
 
 _OPPOSITES = {frozenset((like, dislike)) for like in ("LIKES", "LOVES", "PREFERS") for dislike in ("DISLIKES", "HATES")}
-_CHANGES = re.compile(
-    r"\b(?:moved|moving|relocated|switched|joined|left|quit|changed|started|began|became|promoted|hired|married|"
-    r"since|now|just|recently|no longer|anymore)\b|搬|换|改|加入|入职|跳槽|离职|现在|最近|刚",
-    re.IGNORECASE,
-)
 _RETURNS = re.compile(r"\b(?:again|back|rejoined|returned)\b|再次|又|重新|回", re.IGNORECASE)
 _HAS_NOT = re.compile(r"[,;—–-]\s?(?:and )?not\b|而?不是|并非", re.IGNORECASE)
-_TOO = re.compile(
-    r"\b(?:also|as well(?! as)|both|another|besides|in addition|part[- ]time|on the side|a second)\b|"
-    r"\btoo(?=\s*(?:[.,;!)]|$))|也(?!许)|还(?![是在没有要]|可以)|另外|同时|兼职|兼任|副业",
-    re.IGNORECASE,
-)
 _MOVES = re.compile(r"\b(?:moved|relocated|switched|instead|emigrated)\b|搬|换|跳槽", re.IGNORECASE)
 _NO = re.compile(r"(?:no|nope)[,.!]|不[，,。]|不是[，,]", re.IGNORECASE)
 _GENERIC = frozenset("SAYS_ABOUT RELATES_TO MENTIONS THINKS PLANS HELPS MADE WORKS_ON RECEIVED NEVER_DID".split())
@@ -227,7 +217,7 @@ def _judge_correction(pair: _Pair) -> Judgement | None:
         # "I live in Lund, not in Uppsala" corrects Uppsala, and no home before it.
         corrects = names_it or (pair.one_at_a_time and _HAS_NOT.search(words) is None)
     else:
-        corrects = names_it and pair.one_at_a_time and _CHANGES.search(words) is None
+        corrects = names_it and pair.one_at_a_time and WORDS["changes"].search(words) is None
     return pair.later_wins("conflicts", "The later fact corrects the earlier one.") if corrects else None
 
 
@@ -298,7 +288,7 @@ def _takes_back(fact: JudgedFact) -> bool:
     """Return whether *fact* is worded as a correction of another statement: "I meant Lund", "not in Uppsala"."""
     words = fact.words
     corrects = WORDS["corrects"].search(words) is not None
-    return corrects and (_CHANGES.search(words) is None or _HAS_NOT.search(words) is not None)
+    return corrects and (WORDS["changes"].search(words) is None or _HAS_NOT.search(words) is not None)
 
 
 def _corrects_date(fact: JudgedFact) -> bool:
@@ -316,7 +306,7 @@ def _denies_name(words: str, name: str) -> bool:
 
 def _is_added(fact: JudgedFact) -> bool:
     """Return whether *fact* is worded as an addition to other facts, as with "also"."""
-    return _TOO.search(fact.words) is not None and _MOVES.search(fact.words) is None
+    return WORDS["too"].search(fact.words) is not None and _MOVES.search(fact.words) is None
 
 
 def _is_passing(fact: JudgedFact) -> bool:
