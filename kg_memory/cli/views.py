@@ -125,14 +125,6 @@ def _state(episode: Episode) -> str:
     return f"{episode.status.value}{at_step}{f': {episode.reason}' if episode.reason else ''}"
 
 
-def _changed(change: Change) -> Fact:
-    """Return the fact that a change is about: as it is now, or as it was before if it is not believed any more."""
-    fact = change.after or change.before
-    if fact is None:
-        raise ValueError("a change needs a belief before or after it")
-    return fact
-
-
 def _inside(community: Community) -> str:
     names = community.parts or community.members
     more = len(names) - _SHOWN
@@ -195,7 +187,7 @@ COLUMNS: Mapping[type, Columns] = {
     Change: {
         "learned at": "at",
         "what": "kind",
-        "fact": lambda change: describe_fact(_changed(change)),
+        "fact": lambda change: describe_fact(change.fact),
         "before": lambda change: period_in_figures(change.before) if change.before else "-",
         "now": lambda change: period_in_figures(change.after) if change.after else "-",
     },
@@ -240,4 +232,4 @@ def columns_of(values: Sequence[object]) -> Columns:
         return columns
     facts = [fact for change in changes for fact in (change.before, change.after) if fact]
     said = {source.episode: said_by(source) for fact in facts for source in fact.sources}
-    return {**columns, "source": lambda change: said.get(change.cause) or source(_changed(change))}
+    return {**columns, "source": lambda change: said.get(change.cause) or source(change.fact)}

@@ -103,8 +103,7 @@ def _touches(row: Row, following: Row) -> bool:
 
 def _order(change: Change) -> tuple[Any, ...]:
     """Return the key by which changes are sorted: the time of *change*, its kind, and the sentence of its fact."""
-    fact = change.after or change.before
-    return change.at, change.kind, fact.sentence if fact else ""
+    return change.at, change.kind, change.fact.sentence
 
 
 # Doubt

@@ -351,6 +351,11 @@ class Change(Value):
     after: Fact | None = None
     cause: str | None = None
 
+    @property
+    def fact(self) -> Fact:
+        """The fact after the change or, if it is not believed any more, before it."""
+        return self.after or self.before  # type: ignore[return-value]  # a change has one of them
+
 
 class TimelineEvent(Value):
     """A date in the history of a fact: when it ``began`` or ``ended``; without a known start, when it was ``said``."""

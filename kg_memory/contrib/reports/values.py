@@ -229,8 +229,7 @@ def _arbitration_line(one: Arbitration) -> ReportLine:
 
 
 def _change_line(change: Change) -> ReportLine:
-    fact = change.after or change.before
-    return ReportLine(f"{day_in_figures(change.at)} {change.kind}: {_tell(fact) if fact else ''}")
+    return ReportLine(f"{day_in_figures(change.at)} {change.kind}: {_tell(change.fact)}")
 
 
 def _merge_line(decision: IdentityDecision) -> ReportLine:

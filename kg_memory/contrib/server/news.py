@@ -179,5 +179,4 @@ def _state(episode: Row) -> tuple[Any, ...]:
 
 def _key(change: Change) -> tuple[Any, ...]:
     """Return a tuple that identifies *change*: its time and kind, and the id and the start of the changed fact."""
-    fact = change.after or change.before
-    return change.at, change.kind, fact.id if fact else "", fact.valid_at if fact else None
+    return change.at, change.kind, change.fact.id, change.fact.valid_at

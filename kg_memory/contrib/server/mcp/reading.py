@@ -24,7 +24,7 @@ from kg_memory.contrib.server.mcp.tool import (
     view_review,
 )
 from kg_memory.errors import InputError, NotFound, renaming
-from kg_memory.models.graph import Change, Fact
+from kg_memory.models.graph import Fact
 from kg_memory.models.operations import Preview
 from kg_memory.models.results import FactExplanation
 from kg_memory.temporal.interval import instant
@@ -166,16 +166,8 @@ async def list_changes(call: ToolCall, asked: ChangesArguments) -> ToolAnswer:
     data = {"changes": list(map(view_change, made))}
     if not made:
         return ToolAnswer("Nothing changed then.", data)
-    facts = (_line(_latest(change)).removeprefix("- ") for change in made)
-    lines = [f"{time_in_figures(change.at)} {change.kind} {fact}" for change, fact in zip(made, facts, strict=True)]
+    lines = [f"{time_in_figures(change.at)} {change.kind} {_bare_line(change.fact)}" for change in made]
     return ToolAnswer("\n".join([DATA, *lines]), data)
-
-
-def _latest(change: Change) -> Fact:
-    """Return the fact as it is after *change*; if the change has removed it, as it was before."""
-    fact = change.after or change.before
-    assert fact is not None  # noqa: S101 - a change has one of them
-    return fact
 
 
 def _line(fact: Fact) -> str:
