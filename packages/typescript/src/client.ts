@@ -1,4 +1,5 @@
 import createClient, { type Client, defaultPathSerializer } from "openapi-fetch";
+import { orAbort, sleep } from "./abort.js";
 import { KGMemoryError } from "./errors.js";
 import { type MemoryEvent, readEvents } from "./events.js";
 import type { components, operations, paths } from "./openapi.js";
@@ -224,7 +225,7 @@ export class KGMemory {
         this.http.GET(`${ROOT}/events`, { params: { path, header }, parseAs: "stream", signal }),
       );
       try {
-        for await (const event of readEvents(body)) {
+        for await (const event of readEvents(body, options.signal)) {
           lastEventId = event.id;
           yield event;
         }
@@ -260,7 +261,7 @@ export class KGMemory {
     for (let tries = 0; ; tries++) {
       let failure: KGMemoryError;
       try {
-        const { data, error, response } = await send({ path: { namespace }, signal, fields });
+        const { data, error, response } = await orAbort(send({ path: { namespace }, signal, fields }), signal);
         if (response.ok) return data as NonNullable<T>;
         failure = KGMemoryError.fromResponse(response, error);
       } catch (cause) {
@@ -285,19 +286,4 @@ function serializePath(path: string, values: Record<string, unknown>): string {
 /** Return a random text of 32 characters. `crypto.randomUUID` is missing in pages without TLS. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** Wait *milliseconds*. Throws the reason of *signal* as soon as it is aborted. */
-function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(end, milliseconds);
-    function end(): void {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
-      if (signal?.aborted) reject(signal.reason);
-      else resolve();
-    }
-    if (signal?.aborted) end();
-    else signal?.addEventListener("abort", end);
-  });
 }

@@ -1,3 +1,4 @@
+import { orAbort } from "./abort.js";
 import type { components } from "./openapi.js";
 
 type Schemas = components["schemas"];
@@ -40,14 +41,21 @@ export type MemoryEvent = { id: string } & (
   | { name: "counts"; data: Counts }
 );
 
-/** Yield the events in *body*, a stream of server-sent events, until it ends. Cancels the stream when left early. */
-export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<MemoryEvent, void, undefined> {
+/**
+ * Yield the events in *body*, a stream of server-sent events, until it ends. Cancels the stream when left early.
+ *
+ * Throws the reason of *signal* as soon as it is aborted.
+ */
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<MemoryEvent, void, undefined> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await orAbort(reader.read(), signal);
       if (done) return;
       const blocks = (text + decoder.decode(value, { stream: true })).split("\n\n");
       text = blocks.pop() ?? "";
