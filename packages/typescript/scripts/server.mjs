@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
-const START_SECONDS = 60;
+const START_SECONDS = 180;
 
 /** The Python command: the variable KG_MEMORY_COMMAND, else that of the clone, else the one on the PATH. */
 const IN_CLONE = "../../.venv/bin/kg-memory";
@@ -19,7 +19,7 @@ const COMMAND = NAMED.includes("/") ? resolve(NAMED) : NAMED;
 /**
  * Start a server on a free port, with one API key of all scopes.
  *
- * Throws if the command is missing or the server does not answer within 60 seconds.
+ * Throws if the command is missing or the server does not answer within 180 seconds.
  * @returns {Promise<{baseUrl: string, apiKey: string, version: string, stop: () => Promise<void>}>}
  */
 export async function startServer() {
