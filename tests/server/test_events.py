@@ -62,3 +62,13 @@ def test_events_end_for_revoked_key(client, ring):
     ring.revoke(key.id)
     client("admin").post(f"{root}/episodes", json={"content": "I live in Rome.", "speaker": "Bob"})
     assert list(told) == [], "the stream ends"
+
+
+def test_events_end_after_unexpected_error_of_feed(client, monkeypatch):
+    admin, root = client("admin"), "/v1/namespaces/failing"
+    told = follow(admin, root=root)
+    assert next(told)[1] == "counts"
+    with monkeypatch.context() as broken:
+        broken.setattr("kg_memory.contrib.server.news.Watch.look", lambda watch: 1 / 0)
+        assert list(told) == [], "the stream ends"
+    assert next(follow(admin, root=root))[1] == "counts"

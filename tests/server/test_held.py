@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE, Popen, run
 from typing import Any
 
 import httpx
@@ -33,15 +33,9 @@ class Child:
         self.data, self.temporary, self.log = folder / "d", folder / "t", folder / "log"
         self.temporary.mkdir()
         command = [sys.executable, "-m", "tests.server.held", str(self.data), PATTERN]
+        env = {**os.environ, "TMPDIR": str(self.temporary)}
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                command,
-                env={**os.environ, "TMPDIR": str(self.temporary)},
-                text=True,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
+            self.process = Popen(command, env=env, text=True, stdin=PIPE, stdout=PIPE, stderr=log)
         self.client = httpx.Client(base_url=self._read().strip(), timeout=120)
 
     def _read(self) -> str:
@@ -141,7 +135,7 @@ def test_events_do_not_replay_episodes_forgotten_elsewhere(child):
     assert "marker" in json.dumps(next(told))
     command = [sys.executable, "-m", "kg_memory", "forget", "--everything", "--yes", "-n", "held"]
     environment = {**os.environ, "KG_MEMORY_DATA_DIR": str(child.data), "KG_MEMORY_MODEL": "offline"}
-    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, timeout=120)
+    done = run(command, env=environment, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "marker" not in first_events(child.client, "1-1").lower()
     told.close()

@@ -26,12 +26,8 @@ from tests.server.conftest import Serving
 from tests.waiting import until
 
 HOUR = 3_600_000_000
-INIT = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}
+PARAMS = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+INIT = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": PARAMS}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 

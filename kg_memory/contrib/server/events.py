@@ -125,6 +125,7 @@ class Feed:
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
         """Yield the text of each event after the event id *last* (None: only new events) until the stream ends.
 
+        An unexpected error of the feed ends its streams. The clients reconnect, which starts the feed again.
         ``None`` is yielded before each batch and at least every `PING` seconds, so that the caller can check the key.
         """
         listener = Listener()
@@ -136,7 +137,7 @@ class Feed:
             if last is not None:
                 await self._catch_up(listener, last[0])
             silent = 0.0
-            while not (self._service.stopping or listener.ended):
+            while not (self._service.stopping or listener.ended or self._task.done()):
                 silent += PAUSE
                 if listener or silent >= PING:
                     silent = 0.0
