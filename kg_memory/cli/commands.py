@@ -112,13 +112,6 @@ OPTIONS: Mapping[str, Option] = {
     "changes.since": option("from this time on (default: a week ago)", "TIME", default="a week ago"),
     "communities.name": option("show the community with this id, or with a name that begins like this", nargs="?"),
     "deepen.limit": _EARLIEST,
-    "entities.action": _action("list", "merge", "split", "undo", "decisions"),
-    "entities.episodes": option("with split: a message about the new entity; may be repeated", "ID", "--episode"),
-    "entities.facts": option("with split: a fact about the new entity; may be repeated", "ID", "--fact"),
-    "entities.name": option("with split: the name of the new entity", "NAME", "--as"),
-    "entities.names": option("merge: the entity to keep, then the others; split: one; undo: an ID", "NAME", nargs="*"),
-    "entities.type": option("with split: the type of the new entity", "TYPE"),
-    "entities.limit": _LIMIT,
     "evict.expired_days": option("evict facts that ended N (90) or more days ago", "N", nargs="?", const=90.0),
     "export.format": option("the format (default: jsonl)", choices=("jsonl", "graphml", "cytoscape"), default="jsonl"),
     "facts.as_of": option("only facts that held at that time (default: all)", "TIME", "--on", "--as-of"),
@@ -159,12 +152,6 @@ REMEMBER = (
         "around", "list the entities and facts around a person or thing", "show:show_around",
         "entities.around", "name", "steps as_of during believed_at limit",
         empty="No entity is called {name!r}. kg-memory entities lists the known names.",
-    ),
-    Command(
-        "entities", "list the people, places and things; merge or split them", "decide:entities",
-        "entities.split", "action names", "facts episodes name type by reason limit ids",
-        'example:\n  kg-memory entities split Anna --fact ID --as "Anna Berg"\n',
-        empty=f"No entities yet. {_TELL_MORE}",
     ),
     Command(
         "communities", "list or show the communities of entities, and their summaries", "show:show_communities",
@@ -219,11 +206,6 @@ LOOK_BACK = (
     ),
 )  # fmt: skip
 REVIEW = (
-    Command("retract", "stop believing a fact", "decide:correct", "facts.retract", "fact", "by reason"),
-    Command(
-        "replace", "replace a fact by the fact that a text states", "decide:correct",
-        "facts.replace", "fact with_text", "by reason",
-    ),
     Command(
         "predicates", "list the predicates, or correct one", "show:show_predicates",
         "predicates.update", "name", "canonical one_at_a_time several limit",

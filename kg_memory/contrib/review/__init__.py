@@ -1,4 +1,4 @@
-"""Options of ``kg-memory review``, with which a person decides uncertain facts by id, or one after another."""
+"""The commands with which a person corrects a memory: ``review``, ``retract``, ``replace`` and ``entities``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from kg_memory.cli.parser import flag, option, parse_count
 
+DECIDE = "kg_memory.contrib.review.decide:"
+ACTIONS = ("list", "merge", "split", "undo", "decisions")
 CHOICES = ("accept", "reject", "edit", "undo")
 """The options that decide a review."""
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
@@ -22,6 +24,16 @@ OPTIONS = {
     "invalid_at": option("with --edit: when the fact ended", "TIME"),
     "limit": option("the most reviews to list (default: 100)", type=parse_count, default=100),
 }
+OF_ENTITIES = {
+    "action": option(f"default: {ACTIONS[0]}", nargs="?", choices=ACTIONS, default=ACTIONS[0]),
+    "names": option("merge: the entity to keep, then the others; split: one; undo: an ID", "NAME", nargs="*"),
+    "facts": option("with split: a fact about the new entity; may be repeated", "ID", "--fact"),
+    "episodes": option("with split: a message about the new entity; may be repeated", "ID", "--episode"),
+    "name": option("with split: the name of the new entity", "NAME", "--as"),
+    "type": option("with split: the type of the new entity", "TYPE"),
+    "limit": option("how many to list at most (default: 100)", type=parse_count, default=100),
+}
+EXAMPLE = 'example:\n  kg-memory entities split Anna --fact ID --as "Anna Berg"\n'
 EPILOG = """\
 If the memory is not sure that a new fact ends or contradicts an existing one, the verdict waits here, and both facts
 are marked as disputed. In a terminal you are asked about each verdict. An ID may be shortened if it stays unique.
@@ -30,7 +42,7 @@ are marked as disputed. In a terminal you are asked about each verdict. An ID ma
 
 
 def add_command(command: Callable[..., ArgumentParser]) -> None:
-    """Add the command ``kg-memory review`` to the command line.
+    """Add the commands of this package to the command line.
 
     *command* is the function that adds a command and returns its argument parser.
     """
@@ -44,4 +56,22 @@ def add_command(command: Callable[..., ArgumentParser]) -> None:
         options=" ".join((*OPTIONS, "by", "reason")),
         texts=OPTIONS,
         either=(("list", "decided", *CHOICES),),
+    )
+    for name, about, words in (
+        ("retract", "stop believing a fact", "fact"),
+        ("replace", "replace a fact by the fact that a text states", "fact with_text"),
+    ):
+        run, verb = DECIDE + "correct", f"facts.{name}"
+        command(name, run, about, group="review", verb=verb, words=words, options="by reason")
+    command(
+        "entities",
+        DECIDE + "entities",
+        "list the people, places and things; merge or split them",
+        EXAMPLE,
+        group="remember and ask",
+        verb="entities.split",
+        words="action names",
+        options="facts episodes name type by reason limit ids",
+        texts=OF_ENTITIES,
+        empty="No entities yet. Add a conversation: kg-memory ingest FILE",
     )

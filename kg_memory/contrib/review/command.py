@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command, verb_arguments, whole_id
-from kg_memory.cli.decide import show_decision, show_identities
 from kg_memory.cli.output import Screen, ask_line, cell, count_noun, count_waiting, is_terminal, login
 from kg_memory.cli.show import show_list
 from kg_memory.cli.views import proposed_validity, said_by, since, until, validity
 from kg_memory.contrib.review import CHOICES
+from kg_memory.contrib.review.decide import show_decision, show_identities
 from kg_memory.errors import InputError, NotFound
 from kg_memory.maintenance.review.decide import Choice
 from kg_memory.models.graph import OUTCOMES, ConflictStrategy, Fact, IdentityDecision, Review
