@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from reprlib import repr as short
@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 DEFAULT_NAMESPACE = "default"
 """The namespace of calls that pass none."""
+MOST_NAMESPACES = 20
+"""The most namespaces of one search."""
 UNFILLED = re.compile(r"\{[\w.\s]*\}")
 """Matches an unfilled place of a template, such as ``{user_id}``."""
 MAX_COUNT = 10**9
@@ -46,6 +48,17 @@ def validate_namespace(namespace: object) -> str:
             "str.format(user_id=...) or an f-string"
         )
     return namespace
+
+
+def validate_namespaces(value: object) -> tuple[str, ...]:
+    """Return *value*, a namespace or a list of several, as a tuple without repeats.
+
+    Errors: `InputError` if the list is empty or has over `MOST_NAMESPACES`, or a namespace is not a valid name.
+    """
+    given = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
+    if not 0 < len(given) <= MOST_NAMESPACES:
+        raise InputError(f"namespace must be a name, or a list of 1 to {MOST_NAMESPACES} names, got {short(value)}")
+    return tuple(dict.fromkeys(map(validate_namespace, given)))
 
 
 def _is_blank(text: str) -> bool:

@@ -19,9 +19,9 @@ from kg_memory.models.graph import (
     Remark,
     Review,
     Source,
-    TimelineEvent,
 )
 from kg_memory.models.operations import AuditEntry, DailyUsage
+from kg_memory.models.results import TimelineEvent
 from kg_memory.retrieval.context.lines import tell_episode
 from kg_memory.text.dated import date_in_figures, day_in_figures, period_in_figures
 from kg_memory.text.sentences import is_quote

@@ -39,7 +39,7 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
     """Convert a database row to a `Fact`, with its search *score*.
 
     The row has the columns `fact`, `belief` (its period), `objects`, `sources` and `linked` (contradicting facts), and
-    optionally `doubt` and `absent`.
+    optionally `doubt`, `absent` and `namespace`.
     """
     fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
     valid_at, precision = belief["valid_at"], belief["precision"]
@@ -75,6 +75,7 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
         last_said=instant(fact.get("said_at")),
         last_used=instant(fact.get("used_at")),
         score=score,
+        namespace=row.get("namespace"),
     )
 
 

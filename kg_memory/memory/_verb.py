@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property, partial, wraps
 from importlib import import_module
@@ -16,7 +16,7 @@ from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import name_forms, run_graph, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace, validate_namespaces
 
 if TYPE_CHECKING:
     from kg_memory.models.results import Context
@@ -88,7 +88,7 @@ class Engine:
         return make_pipeline(self.driver.for_reads(), self.settings)
 
     def answer(self, question: SearchQuery, namespace: str) -> Flow[Context]:
-        """Search *namespace* for *question*, and return the results with the text made from them for a prompt."""
+        """Search *namespace*, and those of `question.recall_from`; return the results with the text for a prompt."""
         end = yield from run_graph(self.retrieval, {"question": question, "namespace": namespace})
         context: Context = end["context"]
         return context
@@ -162,20 +162,25 @@ def verb(
     """Return two methods, sync and async, that run the generator method *flow*.
 
     For example, ``search, asearch = verb(_search)``. Their keyword argument *namespace* selects the graph; the default
-    is ``"default"``.
+    is ``"default"``. If a method takes several namespaces, it runs in the first.
     """
     name = flow.__name__.removeprefix("_")
+    takes_several = "Sequence" in str(flow.__annotations__.get("namespace"))
+
+    def home_of(kwargs: Mapping[str, Any]) -> str:
+        given = kwargs.get("namespace", DEFAULT_NAMESPACE)
+        return validate_namespaces(given)[0] if takes_several else validate_namespace(given)
 
     @wraps(flow)
     def run(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._span(name, args, kwargs) as tell:
-            namespace = validate_namespace(kwargs.get("namespace", DEFAULT_NAMESPACE))
+            namespace = home_of(kwargs)
             return tell(self._engine.driver.run(flow(self, *args, **kwargs), namespace))
 
     @wraps(flow)
     async def arun(self: G, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._span(name, args, kwargs) as tell:
-            namespace = validate_namespace(kwargs.get("namespace", DEFAULT_NAMESPACE))
+            namespace = home_of(kwargs)
             await self._engine.load()
             return tell(await self._engine.driver.arun(flow(self, *args, **kwargs), namespace))
 

@@ -23,25 +23,25 @@ from kg_memory.memory.listing import (
     Time,
     belief_params,
     facts_about,
+    list_page,
     read_consequences,
     read_evolution,
-    read_page,
     read_times,
     start_list,
     to_facts,
 )
 from kg_memory.memory.predicates import read_predicate
-from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, Source, TimelineEvent
+from kg_memory.models.graph import SOURCES, Change, Consequence, Fact, Review, Source
 from kg_memory.models.operations import AddResult
-from kg_memory.models.results import FactExplanation, Paged, StaleFact
+from kg_memory.models.results import FactExplanation, Paged, StaleFact, TimelineEvent
 from kg_memory.retrieval.clocks import parse_moment
 from kg_memory.runtime.effects import fetch, now, run_graph
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.flow import Flow, at_all
 from kg_memory.temporal.interval import EVER, OPEN_END
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import replace_unstorable
 from kg_memory.text.predicates import predicate_name
-from kg_memory.validation import DEFAULT_NAMESPACE, validate_author, validate_count, validate_name
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_author, validate_count, validate_name, validate_namespaces
 
 MOST_EXPLAINED = 1000
 REFUSED = "a replacement that states no other fact"
@@ -126,7 +126,7 @@ class Facts(Group):
         *,
         where: Mapping[str, Any] | None = None,
         about: str | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | Sequence[str] = DEFAULT_NAMESPACE,
         limit: int = 100,
         after: str | None = None,
         as_of: Time | None = None,
@@ -136,13 +136,15 @@ class Facts(Group):
     ) -> Flow[Paged[Fact]]:
         """Return a page of facts, latest first, including past facts; a fact that held twice is listed twice.
 
+        *namespace* may be a list of several: then one list of all their facts, each with its `namespace`.
         *where* is a filter, such as ``{"predicate": "LIVES_IN"}``; see `kg_memory.models.filters`. *about* is an
         entity, by name or id. For the times see `Facts`. *unreviewed* includes facts that wait for review. *after* is
         the `next` of the previous page. Raises `InputError`.
         """
         window, believed = yield from read_times(as_of, during, believed_at)
         seen = yield from belief_params(window or EVER, believed, unreviewed=unreviewed)
-        return (yield from read_page((yield from start_list(about, where)), limit, after, window, seen))
+        namespaces, page = validate_namespaces(namespace), list_page(about, where, limit, after, window, seen)
+        return (yield from at_all(namespaces, page) if len(namespaces) > 1 else page)
 
     list, alist = verb(_list)
 

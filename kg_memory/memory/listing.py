@@ -76,6 +76,13 @@ def facts_about(
     return (yield from read_page(first, limit, None, window, seen))
 
 
+def list_page(
+    about: str | None, where: Mapping[str, Any] | None, limit: int, after: str | None, window: Window | None, seen: Seen
+) -> Flow[Paged[Fact]]:
+    """Return a page of the facts that match *about* and *where*: see `start_list` and `read_page`."""
+    return (yield from read_page((yield from start_list(about, where)), limit, after, window, seen))
+
+
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
     """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`.
 
@@ -87,6 +94,7 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
     stored = yield from fetch(
         queries.list_facts(first.cypher), sources=SOURCES, limit=size + 1, **place, **first.params, **seen
     )
+    stored.sort(key=_place)  # of several namespaces, the rows follow each other
     following = _make_cursor(stored[size - 1]) if len(stored) > size else None
     return Paged((yield from to_facts(stored[:size], window, seen["believed_at"])), following)
 
@@ -147,9 +155,15 @@ def _make_cursor(row: Row) -> str:
 
     It is base64 of the fact's time, its id and the id of its belief (the period in the row).
     """
+    time, fact, belief = _place(row)
+    return base64.urlsafe_b64encode(json.dumps([-time, fact, belief]).encode()).decode()
+
+
+def _place(row: Row) -> tuple[int, str, str]:
+    """Return the sort key of the fact in *row*, by which the latest comes first: ``(-time, fact id, belief id)``."""
     belief = row["belief"]
     time = belief["said_at"] if belief["known_from"] == OPEN_START else belief["known_from"]
-    return base64.urlsafe_b64encode(json.dumps([time, row["fact"]["id"], belief["id"]]).encode()).decode()
+    return -time, row["fact"]["id"], belief["id"]
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:

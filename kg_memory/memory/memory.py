@@ -37,7 +37,7 @@ from kg_memory.runtime.effects import Embeddings, Model
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
 from kg_memory.settings import RedactHook, Settings
-from kg_memory.validation import DEFAULT_NAMESPACE
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespaces
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -258,7 +258,7 @@ class GraphMemory(Group, Closing):
         self,
         question: str,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | Sequence[str] = DEFAULT_NAMESPACE,
         limit: int = 10,
         as_of: Time | None = None,
         during: During | None = None,
@@ -271,9 +271,11 @@ class GraphMemory(Group, Closing):
         recipe: Recipe | str | Mapping[str, Any] | None = None,
         explain: bool = False,
     ) -> Flow[SearchResults]:
-        """Search a namespace for *question*, and return the matching facts, entities, communities and episodes.
+        """Search for *question*, and return the matching facts, entities, communities and episodes.
 
-        Each kind has at most *limit* results, best first. Without times, only facts that hold now are returned.
+        *namespace* is the memory to search, or a list of several, such as ``["ann", "team-red"]``: these get one
+        ranking, and each result its `namespace`. Each kind has at most *limit* results, best first. Without times, only
+        facts that hold now are returned.
         *as_of* is a time at which facts must hold; *during* a period in which they must hold at some time: two times,
         or words such as ``"last March"``. *believed_at* searches what was believed at that time. `Facts` has the
         formats of times. For a past time, summaries of entities and communities are left out: they describe the
@@ -290,10 +292,11 @@ class GraphMemory(Group, Closing):
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
+        home, *how["recall_from"] = validate_namespaces(namespace)
         asked = make_search_query(question, {"limit": limit}, times, thread, how)
         if not explain:
             asked = replace(asked, max_tokens=0)  # do not write the context: only explanations need its lines
-        context: Context = yield from self._engine.answer(asked, namespace)
+        context: Context = yield from self._engine.answer(asked, home)
         return context.results
 
     search, asearch = verb(_search)
@@ -302,7 +305,7 @@ class GraphMemory(Group, Closing):
         self,
         question: str,
         *,
-        namespace: str = DEFAULT_NAMESPACE,
+        namespace: str | Sequence[str] = DEFAULT_NAMESPACE,
         max_tokens: int = 1500,
         limit: int | None = None,
         as_of: Time | None = None,
@@ -322,13 +325,15 @@ class GraphMemory(Group, Closing):
         It is a `str` of at most *max_tokens* tokens, with the attributes `results` (what the search found), `lines`,
         `left_out` (results that did not fit) and `tokens`. *limit* is the maximum number of results of each kind; None
         is as many as may fit. *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a
-        `Template`. The other parameters and the errors are those of `search`.
+        `Template`. Lines from other namespaces than the first begin with the name: ``[team-red]``. The other parameters
+        and the errors are those of `search`.
         """
         times = {"as_of": as_of, "during": during, "believed_at": believed_at, "unreviewed": unreviewed}
         how: dict[str, Any] = {"center": center, "asker": asker, "where": where, "recipe": recipe, "explain": explain}
         how["template"] = template
+        home, *how["recall_from"] = validate_namespaces(namespace)
         limits = {"max_tokens": max_tokens, "limit": lines_within(max_tokens) if limit is None else limit}
-        return self._engine.answer(make_search_query(question, limits, times, thread, how), namespace)
+        return self._engine.answer(make_search_query(question, limits, times, thread, how), home)
 
     context, acontext = verb(_context)
 

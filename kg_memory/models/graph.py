@@ -160,6 +160,7 @@ class Episode(Value):
     remarks: tuple[Remark, ...] = ()
     asked: Asked | None = None
     score: float | None = None
+    namespace: str | None = None
 
     @property
     def withheld(self) -> bool:
@@ -202,6 +203,7 @@ class Entity(Value):
     first_seen: datetime | None = None
     last_seen: datetime | None = None
     score: float | None = None
+    namespace: str | None = None
 
 
 class Premise(Value):
@@ -263,6 +265,7 @@ class Fact(Value):
     last_said: datetime | None = None
     last_used: datetime | None = None
     score: float | None = None
+    namespace: str | None = None
 
     @property
     def labels(self) -> Labels:
@@ -301,6 +304,7 @@ class Community(Value):
     parts: tuple[str, ...] = ()
     joined: int = 0
     score: float | None = None
+    namespace: str | None = None
 
 
 class Review(Value):
@@ -355,15 +359,6 @@ class Change(Value):
     def fact(self) -> Fact:
         """The fact after the change or, if it is not believed any more, before it."""
         return self.after or self.before  # type: ignore[return-value]  # a change has one of them
-
-
-class TimelineEvent(Value):
-    """A date in the history of a fact: when it ``began`` or ``ended``; without a known start, when it was ``said``."""
-
-    at: datetime
-    precision: Precision = "instant"
-    kind: Literal["began", "ended", "said"]
-    fact: Fact
 
 
 class PredicateInfo(Value):

@@ -83,7 +83,7 @@ class SearchResults(Value):
     `time` is the time that the question asks about. `relevance` is the probability, from 0 to 1, that the memory has an
     answer; `answerable` is the conclusion from it. `explanations` are set on request. `skipped` are search methods that
     the recipe left out. `degraded` is set if the embedding model failed, so that only words and the graph were
-    searched.
+    searched. `namespaces`: those that were searched, if several.
     """
 
     question: str
@@ -97,6 +97,12 @@ class SearchResults(Value):
     explanations: tuple[Explanation, ...] = ()
     skipped: tuple[str, ...] = ()
     degraded: str | None = None
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def home(self) -> str | None:
+        """The first of `namespaces`, whose results are shown without the name of their namespace; None without any."""
+        return self.namespaces[0] if self.namespaces else None
 
     @property
     def abstains(self) -> bool:
@@ -173,6 +179,15 @@ class StaleFact(Value):
     freshness: float
     last_said: datetime
     question: str
+
+
+class TimelineEvent(Value):
+    """A date in the history of a fact: when it ``began`` or ``ended``; without a known start, when it was ``said``."""
+
+    at: datetime
+    precision: Precision = "instant"
+    kind: Literal["began", "ended", "said"]
+    fact: Fact
 
 
 class FactExplanation(Value):

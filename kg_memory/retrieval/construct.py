@@ -25,7 +25,7 @@ from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.question import SPARE, Found, Ranked, SearchQuery
 from kg_memory.retrieval.ranking import RETRIEVERS, Scored, ServedReranker, ids_of
 from kg_memory.runtime.effects import fetch, in_step
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.flow import Flow, at_all
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import SESSION_GAP
 from kg_memory.text.sentences import content_stems, split_sentences
@@ -42,9 +42,15 @@ def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, C
     *values* has the `question`, and `found` and `ranked` from earlier steps. If an answer is improbable, the context
     may only say that the memory does not know.
     """
+    return at_all(values["found"].namespaces, _construct(values, settings))
+
+
+def _construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Context]]:
     question, found, ranked = values["question"], values["found"], values["ranked"]
     winners = yield from read_winners(question, found, ranked)
     results = _make_results(question, found, winners, settings)
+    if question.recall_from:
+        results = results.model_copy(update={"namespaces": question.namespaces(values["namespace"])})
     context = Context(results=results)
     if question.max_tokens:
         context = render(results, question.max_tokens, question.template)
@@ -198,6 +204,8 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
     for row in reversed(stored):
         if kind not in HAVE_SAVE_TIME or (row[reader.name]["created_at"] or 0) <= instants.believed_at:
             by_id.setdefault(row[reader.name]["id"], []).append(row)
+    if kind != "facts":  # a copy in another namespace may have the same id
+        by_id = {id_: found[-1:] for id_, found in by_id.items()}
     if kind == "facts" and instants.vagueness is not None:
         for periods in by_id.values():
             periods.sort(key=lambda row: -instants.nearness(row["belief"]["known_from"], row["belief"]["invalid_at"]))
@@ -227,7 +235,10 @@ def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
 def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
     """Convert a database row to a result of *kind*: a `Fact`, `Entity`, `Community` or `Episode`, with its *score*."""
     reader = READERS[kind]
-    return reader.value(row if kind == "facts" else row[reader.name], score)
+    if kind == "facts":
+        return reader.value(row, score)
+    value = reader.value(row[reader.name], score)
+    return value.model_copy(update={"namespace": row["namespace"]}) if "namespace" in row else value
 
 
 def _complete(
@@ -252,7 +263,7 @@ def _complete(
         lines.setdefault(episode.id, episode)
         for other in (*(remark["by"] for remark in stored[episode.id]["remarks"]), answers.get(episode.id)):
             if other in referred and other in known:
-                lines.setdefault(other, rows.to_episode(known[other]["episode"], episode.score))
+                lines.setdefault(other, _value("episodes", known[other], episode.score))
     return [_with_remarks(episode, known, asked) for episode in list(lines.values())[: len(episodes)]]
 
 

@@ -72,6 +72,7 @@ class RetrievalInput(TypedDict, total=False):
 
     question: Required[Annotated[str, describe_key("The question to answer.", examples=["Where does Ann live?"])]]
     namespace: Annotated[str, describe_key("The namespace to search.", DEFAULT_NAMESPACE)]
+    recall_from: Annotated[list[str], describe_key("Further namespaces to search.", [])]
     limit: Annotated[int | None, describe_key("The most results of each kind.", DEFAULT_LIMIT, minimum=1)]
     max_tokens: Annotated[int | None, describe_key("The most tokens of the context.", DEFAULT_TOKENS, minimum=1)]
     as_of: Annotated[
@@ -121,7 +122,7 @@ class RetrievalState(RetrievalInput, total=False):
     of the entities that the question and `center` name. `unread` are the ids of found episodes (stored messages) that
     no model has read yet. `relevance` is the probability that the memory holds an answer, `evidence` the numbers from
     which it is computed, and `doubt` a reason why there may be no answer. `degraded` is the error of the embedding
-    model, if it failed and so the search by meaning was skipped.
+    model, if it failed and so the search by meaning was skipped. `namespaces`: of several, those that hold data.
 
     From the step rerank: `ranked` has the best candidates as ``[id, score]``. With `explain` it has all candidates, and
     `stages` has their scores after each reranker.
@@ -141,6 +142,7 @@ class RetrievalState(RetrievalInput, total=False):
     doubt: str
     evidence: Plain | None
     degraded: str | None
+    namespaces: list[str]
     ranked: dict[Kind, list[Scored]]
     stages: dict[Kind, dict[str, list[Stage]]]
     results: Plain
@@ -175,9 +177,7 @@ def decode(state: Mapping[str, Any]) -> Plain:
 
     Errors: `InputError` if the question is missing or its options are not valid.
     """
-    values: Plain = {"question": SearchQuery.parse(state)}
-    if "namespace" in state:
-        values["namespace"] = state["namespace"]
+    values: Plain = {"question": SearchQuery.parse(state), "namespace": state.get("namespace", DEFAULT_NAMESPACE)}
     if "hits" in state:
         values["found"] = _FOUND.validate_python(state)
     if "ranked" in state:

@@ -24,7 +24,7 @@ from kg_memory.temporal.interval import iso_or_text
 from kg_memory.text.identity import alias_key, is_first_person, replace_unstorable, without_possessive
 from kg_memory.text.message_fields import USER
 from kg_memory.text.tokenise import terms
-from kg_memory.validation import validate_count, validate_name, validate_names, validate_text
+from kg_memory.validation import validate_count, validate_name, validate_names, validate_namespaces, validate_text
 
 DEFAULT_LIMIT = 10
 DEFAULT_TOKENS = 2000
@@ -46,7 +46,7 @@ class SearchQuery:
 
     `limit` is the maximum number of results of each kind. `max_tokens` is the maximum length of the context (the text
     for a prompt); 0 means that none is written. `as_of`, `during` and `believed_at` are times as the user gave them,
-    not parsed yet.
+    not parsed yet. `recall_from`: further namespaces to search, beside the one of the search.
     """
 
     text: str
@@ -63,6 +63,11 @@ class SearchQuery:
     asker: str | None = None
     template: Template | str | None = None
     explain: bool = False
+    recall_from: tuple[str, ...] = ()
+
+    def namespaces(self, home: str) -> tuple[str, ...]:
+        """Return all namespaces to search: *home*, and those of `recall_from`."""
+        return tuple(dict.fromkeys((home, *self.recall_from)))
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> Self:
@@ -84,6 +89,7 @@ class SearchQuery:
         if given["recipe"].route:
             given["recipe"] = load_plugin("stages", "route")(given["recipe"], given["question"])
         given["center"] = validate_names("center", given.get("center"), "the name of an entity")
+        given["recall_from"] = validate_namespaces(given["recall_from"]) if given.get("recall_from") else ()
         given["limit"] = max(given.get("limit", DEFAULT_LIMIT), 0)
         if "template" in given:
             find_template(given["template"])
@@ -93,6 +99,7 @@ class SearchQuery:
         """Return the question and its changed options as JSON: ``{"question": "Where is Ann?", "limit": 5}``."""
         changed = {name: value for name in _NAMES if (value := getattr(self, name)) != _DEFAULTS[name]}
         plain: dict[str, Any] = {"where": to_plain(self.where) if self.where else None, "center": list(self.center)}
+        plain["recall_from"] = list(self.recall_from)
         plain |= {"recipe": self.recipe.as_state(), "during": _plain_period(self.during)}
         plain |= {"as_of": iso_or_text(self.as_of), "believed_at": iso_or_text(self.believed_at)}
         return {"question": self.text, **{name: plain.get(name, value) for name, value in changed.items()}}
@@ -150,7 +157,8 @@ class Found(QuestionTime):
 
     `named`, `centers`: ids of entities in the question, and in its option `center`. `unread`: ids of found messages
     that no model has read yet. `relevance`: the probability that the memory has an answer, computed from `evidence`.
-    `doubt`: why there may be no answer. `degraded`: why the search by meaning was skipped.
+    `doubt`: why there may be no answer. `degraded`: why the search by meaning was skipped. `namespaces`: those with
+    data, if several were searched.
     """
 
     hits: Mapping[Kind, Hits]
@@ -161,6 +169,7 @@ class Found(QuestionTime):
     doubt: str = EMPTY
     evidence: Evidence | None = None
     degraded: str | None = None
+    namespaces: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from kg_memory.retrieval.ranking import (
 )
 from kg_memory.retrieval.recipe import ByRecency, ByTime, Recipe
 from kg_memory.runtime.effects import fetch, in_step, score
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.flow import Flow, at_all
 from kg_memory.settings import Settings
 from kg_memory.text.identity import replace_unstorable, thread_key
 from kg_memory.text.payloads import hide_payloads
@@ -41,8 +41,11 @@ def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Rank
 
     *values*: ``question``, and ``found`` from the search step. With ``question.explain``, all results are returned.
     """
-    question: SearchQuery = values["question"]
     found: Found = values["found"]
+    return at_all(found.namespaces, _rerank(values["question"], found, settings))
+
+
+def _rerank(question: SearchQuery, found: Found, settings: Settings) -> Flow[dict[str, Ranked]]:
     rankings: Rankings = {kind: question.recipe.fuse(kind, hits) for kind, hits in found.hits.items()}
     if found.unread:
         words = found.hits["episodes"].words
@@ -264,8 +267,7 @@ def count_hops(
             break
         # The query also returns entities of earlier hops; a limit this high leaves room for enough new ones.
         rows = yield from fetch(cypher.NEXT_TO, ids=edge, limit=MOST_ENTITIES, **instants.params)
-        [row] = rows or [{"entities": ""}]
-        edge = sorted(set(row["entities"].split()) - hops.keys())[:room]
+        edge = sorted({id_ for row in rows for id_ in row["entities"].split()} - hops.keys())[:room]
         hops |= dict.fromkeys(edge, distance)
         missing -= hops.keys()
     return hops

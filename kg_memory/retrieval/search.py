@@ -9,8 +9,12 @@ last.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import chain
+from statistics import fmean
 from typing import Any
 
 from kg_memory.errors import EmbeddingError, EmbeddingMismatch, InputError, SettingsError
@@ -22,11 +26,11 @@ from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval import answerable, retrievers
 from kg_memory.retrieval.clocks import find_time
 from kg_memory.retrieval.question import Found, QuestionTime, SearchQuery, asker_keys, name_keys, without_names
-from kg_memory.retrieval.ranking import NO_HITS, Hits, Instants
+from kg_memory.retrieval.ranking import NO_HITS, RETRIEVERS, Hits, Instants, sort_scores
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
 from kg_memory.runtime.effects import EmbeddingModel, Vector, embed, fetch, in_step, read_if
-from kg_memory.runtime.flow import Flow
+from kg_memory.runtime.flow import Flow, at, every
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, is_subject, name_asker, replace_unstorable, thread_key
 from kg_memory.text.tokenise import has_words, terms
@@ -48,8 +52,10 @@ class Lookup:
 
     - `asked`: the words of the question, and how often they are stored. `lengths`: the mean length of texts by kind.
     - `vector`: the embedding of the question. `episode_vector`: a variant of it for searching messages.
-    - `centers`: hashes of the names in the option `center`. `origins`: the entities from which to follow facts.
+    - `centers`: hashes of the names in the option `center`. `known`: hashes of those names of the question that are
+      stored. `origins`: the entities from which to follow facts.
     - `names`: ids of the entities in the option `where`, by hash of the name.
+    - `sizes`: the number of stored nodes by kind; the counts in `asked` are those of all namespaces that are searched.
     - `any_unread`: whether a model has yet to read some messages. `degraded`: the error of the embedding model, or
       None.
     """
@@ -59,8 +65,10 @@ class Lookup:
     episode_vector: Vector | None
     lengths: Mapping[Kind, float | None]
     centers: Sequence[str]
+    known: AbstractSet[str]
     origins: Origins
     names: Names
+    sizes: Mapping[Kind, int]
     any_unread: bool
     degraded: str | None
 
@@ -68,11 +76,15 @@ class Lookup:
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
     """Return what may answer the question: facts, entities, communities and messages, as ``{"found": Found(...)}``.
 
-    *values*: ``{"question": SearchQuery(...)}``. Errors: `InputError` if a time cannot be parsed, or an entity in
-    `center` is unknown.
+    *values*: ``{"question": SearchQuery(...), "namespace": "ann"}``. Errors: `InputError` if a time cannot be parsed,
+    or an entity in `center` is unknown.
     """
     question: SearchQuery = values["question"]
-    found = yield from find_candidates(question, (yield from find_time(question)))
+    time = yield from find_time(question)
+    if question.recall_from:
+        found = yield from find_in_all(question, time, question.namespaces(values["namespace"]))
+    else:
+        found = yield from find_candidates(question, time)
     if found.degraded:
         log.warning("%s", found.degraded)
     return {"found": found}
@@ -84,13 +96,102 @@ def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
     *time*: the time that the question is about. The probability is None if facts and messages are not searched by
     words. Errors: `InputError` if an entity in `center` is unknown.
     """
+    lookup = yield from _look_up(question, time)
+    _require_centers(question, [lookup] if lookup else [])
+    return (yield from _find(question, time, lookup))
+
+
+def find_in_all(question: SearchQuery, time: QuestionTime, namespaces: Sequence[str]) -> Flow[Found]:
+    """Return the candidates of all *namespaces*, as if one namespace held the data of all.
+
+    Words weigh by how often all namespaces contain them, and messages are compared with one embedding of the question,
+    so that scores are comparable. Errors: `InputError` if no namespace knows an entity in `center`.
+    """
+    read = yield from every(at(namespace, _look_up(question, time)) for namespace in namespaces)
+    lookups = {namespace: lookup for namespace, lookup in zip(namespaces, read, strict=True) if lookup}
+    _require_centers(question, lookups.values())
+    if not lookups:
+        return (yield from _find(question, time, None))
+    shared = share_statistics(list(lookups.values()))
+    flows = [at(namespace, _find(question, time, one)) for namespace, one in zip(lookups, shared, strict=True)]
+    found = merge_found((yield from every(flows)), question.limit)
+    return replace(found, namespaces=tuple(lookups))
+
+
+def _require_centers(question: SearchQuery, lookups: Collection[Lookup]) -> None:
+    """Raise `InputError` if a name in `center` is unknown in all namespaces, of which *lookups* have the names."""
+    known = {key for lookup in lookups for key in lookup.known}
+    unknown = [name for name in question.center if alias_key(replace_unstorable(name)) not in known]
+    if lookups and unknown:
+        raise InputError(f"center must be the name of an entity, got {unknown[0]!r}; `entities` lists the names")
+
+
+def share_statistics(lookups: Sequence[Lookup]) -> list[Lookup]:
+    """Return *lookups*, one for each namespace, with the statistics of all namespaces together."""
+    counts = {kind: sum(one.sizes[kind] for one in lookups) for kind in KINDS}
+    frequencies: dict[Kind, Counter[str]] = {}
+    for one in lookups:
+        for kind, often in one.asked.frequencies.items():
+            frequencies.setdefault(kind, Counter()).update(often)
+    lengths = {kind: _mean_length(kind, lookups) for kind in KINDS}
+    largest = max(lookups, key=lambda one: one.sizes["episodes"])
+    return [
+        replace(
+            one,
+            asked=replace(one.asked, frequencies=frequencies, counts=counts),
+            vector=largest.vector,
+            episode_vector=largest.episode_vector,
+            lengths=lengths,
+            origins=replace(one.origins, episodes=counts["episodes"]),
+        )
+        for one in lookups
+    ]
+
+
+def _mean_length(kind: Kind, lookups: Sequence[Lookup]) -> float | None:
+    """Return the mean length of the texts of one *kind* in all namespaces of *lookups*; None if there are none."""
+    known = [one for one in lookups if one.lengths.get(kind)]
+    return fmean([one.lengths[kind] or 0.0 for one in known], [one.sizes[kind] for one in known]) if known else None
+
+
+def merge_found(founds: Sequence[Found], limit: int) -> Found:
+    """Return the candidates of several namespaces as one `Found`; its probability is that of the surest namespace.
+
+    *limit*: the most results of each kind that the search returns.
+    """
+    best = max(founds, key=lambda found: found.relevance or 0.0)
+    hits = {kind: _merge_hits([found.hits[kind] for found in founds], _most(kind, limit)) for kind in KINDS}
+    return replace(
+        best,
+        hits=hits,
+        named=[id_ for found in founds for id_ in found.named],
+        centers=[id_ for found in founds for id_ in found.centers],
+        unread=[id_ for found in founds for id_ in found.unread],
+        degraded=next((found.degraded for found in founds if found.degraded), None),
+    )
+
+
+def _merge_hits(hits: Sequence[Hits], most: int) -> Hits:
+    """Return the results of one kind from several namespaces in one ranking for each way to search.
+
+    *most*: the number of results by words, and by meaning, that are kept.
+    """
+    merged = [sort_scores(chain.from_iterable(each.of(retriever) for each in hits)) for retriever in RETRIEVERS]
+    words, meaning, graph = merged
+    return Hits(words[:most], meaning[:most], graph)
+
+
+def _most(kind: Kind, limit: int) -> int:
+    """Return how many results of one *kind* each way to search reads, if the search returns *limit*."""
+    return min(max(DEPTH[kind], limit), DEEPEST)
+
+
+def _find(question: SearchQuery, time: QuestionTime, lookup: Lookup | None) -> Flow[Found]:
+    """Return the candidates in a namespace, about which *lookup* has been read; None if the namespace is empty."""
+    text = _text_of(question)
     nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
-    text = replace_unstorable(question.text)[:LONGEST_QUESTION]
-    if not has_words(text) and not terms(text):
-        return replace(nothing, doubt=answerable.WORDLESS)
-    lookup = yield from _look_up(text, question, time)
     if lookup is None:
-        return nothing  # the namespace is empty
+        return nothing if text else replace(nothing, doubt=answerable.WORDLESS)
     recipe = question.recipe
     scopes = yield from _measure_scopes(lookup, question, time)
     hits, baseline = yield from _search(lookup, recipe, scopes)
@@ -132,7 +233,7 @@ def _search(
         )
     if lookup.vector is not None or (asked.subjects and not asked.named):
         model = yield EmbeddingModel()
-        searches.append(answerable.read_baseline(model, asked.counts["episodes"], all_read=not lookup.any_unread))
+        searches.append(answerable.read_baseline(model, lookup.sizes["episodes"], all_read=not lookup.any_unread))
     results = yield from in_step(searches)
     hits = dict.fromkeys(KINDS, NO_HITS)
     hits |= {kind: Hits(words, meaning, []) for kind, (words, meaning) in zip(scopes, results, strict=False)}
@@ -146,12 +247,20 @@ def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
-def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
-    """Read the data that a search needs (see `Lookup`); return None if the namespace is empty.
+def _text_of(question: SearchQuery) -> str:
+    """Return the text of *question*, cut to a maximum length; "" if it has no words to search for."""
+    text = replace_unstorable(question.text)[:LONGEST_QUESTION]
+    return text if has_words(text) or terms(text) else ""
 
-    *text*: the question, cut to a maximum length. *time*: the time that it is about. Errors: `InputError` if an entity
-    in the option `center` is unknown.
+
+def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
+    """Read the data that a search needs (see `Lookup`); return None if there are no words or the namespace is empty.
+
+    *time*: the time that the question is about.
     """
+    text = _text_of(question)
+    if not text:
+        return None
     recipe = question.recipe
     asker = asker_keys(text, question.asker)
     about_asker = name_asker(text, question.asker) if asker and question.asker and is_subject(text) else text
@@ -169,9 +278,6 @@ def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Looku
         return None
     named = rows[0]["named"]
     known = {key for entity in named for key in entity["keys"]}
-    for name, key in zip(question.center, centers, strict=True):
-        if key not in known:
-            raise InputError(f"center must be the name of an entity, got {name!r}; `entities` lists the names")
     named = _without_asker(text, asker, centers, named)
     unused: set[str] = set()
     if known.issuperset(asker):
@@ -188,8 +294,10 @@ def _look_up(text: str, question: SearchQuery, time: QuestionTime) -> Flow[Looku
         episode_vector=episode_vector,
         lengths={kind: length for row in rows for kind, length in row["lengths"].items()},
         centers=centers,
+        known=known,
         origins=Origins(named, recent, {row["id"]: row["parts"] for row in rows[0]["parts"]}, counts["episodes"]),
         names=filter_names,
+        sizes=counts,
         any_unread=any(row["unread"] for row in rows),
         degraded=degraded,
     )
@@ -279,8 +387,6 @@ def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:
-            limit = min(max(DEPTH[kind], question.limit), DEEPEST)
-            scopes.append(
-                retrievers.Scope(kind, lookup.asked.counts[kind], limit, time.instants, question.where, lookup.names)
-            )
+            limit, size = _most(kind, question.limit), lookup.sizes[kind]
+            scopes.append(retrievers.Scope(kind, size, limit, time.instants, question.where, lookup.names))
     return {scope.kind: scope for scope in (yield from in_step(map(retrievers.narrow_scope, scopes)))}

@@ -37,7 +37,7 @@ from kg_memory.runtime.effects import (
     in_thread,
     work_on,
 )
-from kg_memory.runtime.flow import SIDE_BY_SIDE, Flow, arun, run
+from kg_memory.runtime.flow import SIDE_BY_SIDE, At, Flow, arun, run
 from kg_memory.runtime.lifecycle import renew_in_children
 
 T = TypeVar("T")
@@ -311,6 +311,8 @@ class Driver(Generic[S]):
         match effect:
             case Query() | Reads():
                 return (yield from self._read_rows(key, effect))
+            case At(namespace, inner):
+                return (yield from self._to_calls(self.key(namespace), inner))
             case Embed(texts, role, later):
                 return (yield from self.embedder.embed_flow(texts, role, later))
             case Score(question, texts):

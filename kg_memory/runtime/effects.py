@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_
 from pydantic import BaseModel
 
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.flow import Every, Flow, T, arun, run, through
+from kg_memory.runtime.flow import Every, Flow, OnGraph, T, arun, run, through
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -132,7 +132,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(OnGraph):
     """A Cypher query on the graph of a namespace; a flow (generator) that yields it gets back rows, dicts by column.
 
     If it only reads, and the namespace has no graph yet, the rows are an empty list.
@@ -148,9 +148,10 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
+class Reads(OnGraph):
     """A batch of read-only *queries*; a flow (generator) that yields it gets back a list of rows for each query."""
 
+    is_batch = True
     queries: tuple[Query, ...]
 
 

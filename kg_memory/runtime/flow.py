@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 Flow = Generator[Any, Any, T]
@@ -36,6 +36,22 @@ class Every:
 
     flows: tuple[Flow[Any], ...]
     at_once: int | None = None
+
+
+class OnGraph:
+    """Base class of effects on the graph of a namespace; their answer is a list of rows, or of lists of rows."""
+
+    __slots__ = ()
+    is_batch: ClassVar[bool] = False
+    """Whether the answer has a list of rows for each of several queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """An *effect* on the graph of *namespace*, whichever namespace the flow runs in."""
+
+    namespace: str
+    effect: OnGraph
 
 
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
@@ -65,6 +81,40 @@ def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
         return stop.value  # type: ignore[no-any-return]
     finally:
         flow.close()  # an interrupted flow closes what it opened before its caller does
+
+
+def at(namespace: str, flow: Flow[T]) -> Flow[T]:
+    """Run *flow* with all of its queries on the graph of *namespace*, and return its result."""
+
+    def move(effect: Any) -> Flow[Any]:
+        return (yield At(namespace, effect) if isinstance(effect, OnGraph) else effect)
+
+    return through(flow, move)
+
+
+def at_all(namespaces: Sequence[str], flow: Flow[T]) -> Flow[T]:
+    """Run *flow* with each of its queries on the graphs of all *namespaces*, and return its result.
+
+    A query returns the rows of all graphs; the column ``namespace`` says where each comes from. Without *namespaces*,
+    *flow* is returned unchanged.
+    """
+    if not namespaces:
+        return flow
+
+    def join(answers: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        pairs = zip(namespaces, answers, strict=True)
+        return [{**row, "namespace": namespace} for namespace, rows in pairs for row in rows]
+
+    def perform(effect: Any) -> Flow[Any]:
+        return (yield effect)
+
+    def move(effect: Any) -> Flow[Any]:
+        if not isinstance(effect, OnGraph):
+            return (yield effect)
+        answers = yield from every(perform(At(namespace, effect)) for namespace in namespaces)
+        return list(map(join, zip(*answers, strict=True))) if effect.is_batch else join(answers)
+
+    return through(flow, move)
 
 
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:

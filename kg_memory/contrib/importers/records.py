@@ -22,7 +22,7 @@ from kg_memory.maintenance.review.decide import replace_fact
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.adding import State, Tally, add_inputs, date_input, read_episode, result_of_saving
 from kg_memory.memory.declaring import WINDOW, check_premises, declaration_of, declare_states
-from kg_memory.memory.listing import belief_params, read_page, start_list
+from kg_memory.memory.listing import belief_params, list_page
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult, ImportResult
 from kg_memory.plugins import load_plugin, plugin_names
@@ -154,7 +154,7 @@ def _replace_earlier(
     if episode is None:
         return
     seen = yield from belief_params(EVER, None)
-    facts = yield from read_page((yield from start_list(None, record.replaces)), MOST_REPLACED, None, None, seen)
+    facts = yield from list_page(None, record.replaces, MOST_REPLACED, None, None, seen)
     policy = ConflictPolicy.from_settings(engine.settings)
     for fact in facts:
         if fact.invalid_at is None and all(source.at < episode.at for source in fact.sources):

@@ -32,7 +32,7 @@ from kg_memory.maintenance.review.reviews import list_reviews, read_verdict, to_
 from kg_memory.memory._verb import Group, verb
 from kg_memory.memory.entities import find_named
 from kg_memory.memory.episodes import read_episodes
-from kg_memory.memory.listing import Time, belief_params, facts_about, read_page, read_times, start_list, to_facts
+from kg_memory.memory.listing import Time, belief_params, facts_about, list_page, read_times, to_facts
 from kg_memory.models.graph import SOURCES, Entity, Episode, Fact, IdentityDecision, Review
 from kg_memory.retrieval.clocks import Window, parse_moment
 from kg_memory.runtime.effects import fetch, now
@@ -315,7 +315,7 @@ def _find_entity(name: str) -> Flow[Entity | None]:
 def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: int, limit: int) -> Flow[list[Fact]]:
     """Return at most *limit* facts that match the filter *where* and were true at a time in *window*, latest first."""
     seen = yield from belief_params(window or EVER, believed_at)
-    page = yield from read_page((yield from start_list(None, where)), limit, None, window, seen)
+    page = yield from list_page(None, where, limit, None, window, seen)
     return list({fact.id: fact for fact in reversed(page)}.values())[::-1]
 
 

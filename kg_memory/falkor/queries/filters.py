@@ -20,7 +20,7 @@ from kg_memory.models.filters import LABEL, ORDERS, AllOf, FieldComparison, Fiel
 from kg_memory.models.filters import comparisons as compared
 from kg_memory.models.graph import Kind
 from kg_memory.models.labels import PREFIX, encode_label
-from kg_memory.runtime.effects import fetch
+from kg_memory.runtime.effects import read_if
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, micros
 from kg_memory.text.identity import alias_key, replace_unstorable, thread_key
@@ -79,7 +79,10 @@ def read_names(where: Filter) -> Flow[Names]:
     """Read from the graph which entities have the names in the filter *where*: ``{"ann": ["e1", "e7"]}``, by name."""
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
-    return {row["key"]: row["ids"] for row in (yield from fetch(ENTITIES_BY_NAME, keys=keys))} if keys else {}
+    ids: dict[str, list[str]] = {}
+    for row in (yield from read_if(keys, ENTITIES_BY_NAME, keys=keys)):
+        ids.setdefault(row["key"], []).extend(row["ids"])  # a name has a row for each namespace that is read
+    return ids
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:

@@ -92,13 +92,14 @@ class LineMaker:
     """Converts search results to the parts of context lines: texts on one line, escaped and shortened.
 
     A text over `length` characters is cut around `words`, the words of the question. `now` decides which facts have
-    ended.
+    ended. `home`: the namespace whose results are not marked by the name of their namespace.
     """
 
     escape: Callable[[str], str]
     words: frozenset[str] = frozenset()
     now: datetime | None = None
     length: int = LONGEST_TEXT
+    home: str | None = None
 
     def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
         """Return one line for *group*, results that say the same: the text of the first, the sources of all.
@@ -111,17 +112,26 @@ class LineMaker:
             case Episode() as first:
                 return self._episode(first, group)
             case Entity() as first:
-                return EntityLine(self._clean(first.name), self._clean(first.type), self._clean(first.summary))
+                return EntityLine(self._mark(first), self._clean(first.type), self._clean(first.summary))
             case Community() as first:
-                return CommunityLine(self._clean(first.name), self._clean(first.summary))
+                return CommunityLine(self._mark(first), self._clean(first.summary))
         raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(group[0]).__name__}")
+
+    def _mark(self, value: Fact | Episode | Entity | Community, text: str | None = None) -> str:
+        """Return *text*, by default the name of *value*, after its namespace if that is not `home`: "[team] Acme".
+
+        A text of `home` that begins with a bracket is marked too, so that it cannot pass for one of another namespace.
+        """
+        text = self._clean(vars(value)["name"]) if text is None else text
+        is_plain = value.namespace == self.home and not text.startswith("[")
+        return text if value.namespace is None or is_plain else f"[{self._clean(value.namespace)}] {text}"
 
     def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
         """Return the line of the fact *first*, with the sources of all facts in *group*, which say the same."""
         same = list(group)
         sources = (self._reference(source.source_id, source.episode) for fact in same for source in fact.sources)
         begin, end = bounds_in_words(first)
-        text, when = self._clean(first.sentence), period_in_words(first, self.now)
+        text, when = self._mark(first, self._clean(first.sentence)), period_in_words(first, self.now)
         confidence, standing = round(first.confidence, 2), self._standing(first)
         when = f"{when}{self._age(first, max((fact.last_said for fact in same if fact.last_said), default=None))}"
         when = f"{when}; {standing}" if standing else when
@@ -160,7 +170,7 @@ class LineMaker:
         remarks = [*(self._when_of_fact(fact, first) for fact in facts), *map(self._remark, first.remarks)]
         quotes = (source.quote for fact in facts for source in fact.sources if source.episode == first.id)
         text, speaker = tell_episode(first)
-        text = self.escape(one_line(text, self.words.union(*map(terms, quotes)), self.length))
+        text = self._mark(first, self.escape(one_line(text, self.words.union(*map(terms, quotes)), self.length)))
         remarks = list(filter(None, dict.fromkeys(remarks)))
         return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 

@@ -163,12 +163,12 @@ def count_denials(text: str) -> int:
 
 
 def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
-    """Return *results* by kind, grouped by equal words, time and speaker: ``{"facts": [(fact, fact), (fact,)]}``."""
+    """Return *results* by kind, grouped by equal words, time, speaker and namespace: ``{"facts": [(fact, fact)]}``."""
     grouped: dict[Kind, list[Group]] = {}
     for kind in KINDS:
         groups: dict[Hashable, list[Value]] = {}
         for value in getattr(results, kind):
-            groups.setdefault(_key(value), []).append(value)
+            groups.setdefault((_key(value), vars(value)["namespace"]), []).append(value)
         grouped[kind] = list(map(tuple, groups.values()))
     return grouped
 

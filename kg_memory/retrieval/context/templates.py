@@ -51,14 +51,17 @@ def find_template(value: Template | str | None) -> Template:
     return TEMPLATES[validate_choice("template", value, TEMPLATES, hint="; or pass a Template")]
 
 
-def fact_line(fact: Fact, words: set[str]) -> str:
-    """Write *fact* as a line of the plain template; a long sentence is cut around the question's *words*."""
-    return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words)).make([fact]))
+def fact_line(fact: Fact, words: set[str], home: str | None = None) -> str:
+    """Write *fact* as a line of the plain template; a long sentence is cut around the question's *words*.
+
+    The line begins with the namespace of *fact*, if it has one that is not *home*.
+    """
+    return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words), home=home).make([fact]))
 
 
-def episode_line(episode: Episode, words: set[str]) -> str:
-    """Write *episode* (a message) as a line of the plain template; long text is cut around the question's *words*."""
-    return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words)).make([episode]))
+def episode_line(episode: Episode, words: set[str], home: str | None = None) -> str:
+    """Write *episode* (a message) as a line of the plain template, as `fact_line` does for a fact."""
+    return PLAIN.sections["episodes"].line(LineMaker(PLAIN.escape, frozenset(words), home=home).make([episode]))
 
 
 # Plain
@@ -127,7 +130,7 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     """
     template = find_template(form)
     now = results.time.believed_at if results.time else None
-    maker = LineMaker(template.escape, frozenset(terms(results.question)), now)
+    maker = LineMaker(template.escape, frozenset(terms(results.question)), now, home=results.home)
 
     def write(group: packing.Group, length: int) -> Line:
         kind = packing.kind_of(group[0])
