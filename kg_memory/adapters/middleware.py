@@ -69,6 +69,7 @@ class Turn(TypedDict):
     """
 
     namespace: str
+    recall_from: NotRequired[list[str]]
     thread: str | None
     began: str
     reached: bool
@@ -119,6 +120,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
       ``thread_id`` names the conversation. A missing value raises `InputError` before any model call.
+    - *recall_from*: templates of further namespaces to search, such as ``["team-{team}"]``; messages go to *namespace*.
     - *recall*: false turns the search off. *max_tokens*: the maximum size of the text from the memory.
     - *place*: ``"message"`` puts the text behind the last message of the user, so that all before it stays the same and
       the provider's prompt cache serves it; ``"system"`` puts it at the end of the system message.
@@ -146,6 +148,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         memory: GraphMemory,
         namespace: str = "{user_id}",
         *,
+        recall_from: Sequence[str] = (),
         recall: bool = True,
         max_tokens: int = 1500,
         place: PlaceOfText = "message",
@@ -172,10 +175,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self.background = _validate_background(background, memory)
         self._options = validate_search_options(recipe, where, template, believed_at)
         if tools is True:
-            self.tools = _tools(memory, namespace, user=user, recipe=recipe, where=where, believed_at=believed_at)
+            from kg_memory.adapters.tools import memory_tools  # noqa: PLC0415 - most agents do without
+
+            options: Any = {"recipe": recipe, "where": where, "believed_at": believed_at}
+            self.tools = memory_tools(memory, namespace, recall_from=recall_from, user=user, **options)
         else:
             self.tools = list(tools or ())
-        self._template = NamespaceTemplate(namespace)
+        self._template = NamespaceTemplate(namespace, recall_from)
         self._recalls, self._repeats = recall, repeat
         self._place = validate_choice("place", place, get_args(PlaceOfText), error=SettingsError)
         self._max_tokens = validate_count("max_tokens", max_tokens)
@@ -228,8 +234,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _turn(self, runtime: Runtime[Any]) -> Turn:
         """Return a new `Turn` that begins now, in the namespace and thread of this agent run."""
         place = place_of(self._template, runtime.context, get_config())
-        began = datetime.now(UTC).isoformat()
-        return Turn(namespace=place.namespace, thread=place.thread, began=began, reached=True, saved=[])
+        began, others = datetime.now(UTC).isoformat(), list(place.recall_from)
+        where = Turn(namespace=place.namespace, thread=place.thread, began=began, reached=True, saved=[])
+        return {**where, "recall_from": others}
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
         """Search the memory for the question, then save the messages of the turn; return updates of the agent's state.
@@ -267,7 +274,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if not self._recalls or question is None:
             return ""
         asker = last_asker(messages, self._names["user"])
-        place = {"namespace": turn["namespace"], "thread": turn["thread"], "asker": asker}
+        namespaces = [turn["namespace"], *turn.get("recall_from", ())]
+        place = {"namespace": namespaces, "thread": turn["thread"], "asker": asker}
         options = {"believed_at": believed_at, "max_tokens": self._max_tokens, **place, **self._options}
         profile = yield from self._read_profile(asker, turn["namespace"])
         context = yield from call(self.memory, "context", question, **options)
@@ -390,9 +398,3 @@ def _add_recalled(request: ModelRequest[Any], recalled: str, place: PlaceOfText)
     prompt: list[Any] = list(with_memory([*head, *request.messages], text, place))
     system = prompt.pop(0) if prompt and isinstance(prompt[0], SystemMessage) else None
     return request.override(system_message=system, messages=prompt)
-
-
-def _tools(memory: GraphMemory, namespace: str, **options: Any) -> list[BaseTool]:
-    from kg_memory.adapters.tools import memory_tools  # noqa: PLC0415 - most agents do without
-
-    return memory_tools(memory, namespace, **options)

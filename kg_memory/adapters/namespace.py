@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
@@ -29,11 +29,12 @@ class NamespaceTemplate:
     placeholders.
     """
 
-    def __init__(self, template: str) -> None:
-        """Parse the template, such as ``"{org}/{user_id}"``."""
+    def __init__(self, template: str, recall_from: Sequence[str] = ()) -> None:
+        """Parse *template*, such as ``"{org}/{user_id}"``, and the templates of further namespaces to search."""
         if not isinstance(template, str) or not template:
             raise SettingsError(f"namespace must be a str such as 'ann' or '{{user_id}}', got {template!r}")
         self.template = template
+        self.recall_from = tuple(map(NamespaceTemplate, recall_from))
         self._parts, self._end = _parse_template(template)
         self.names = tuple(name for _, name in self._parts)
         between = "".join(text for text, _ in self._parts[1:])
@@ -87,10 +88,19 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The namespace of the memory and the id of the conversation (or None) for which a graph node or a tool runs."""
+    """The namespace of the memory and the id of the conversation (or None) for which a graph node or a tool runs.
+
+    `recall_from`: further namespaces to search.
+    """
 
     namespace: str
     thread: str | None = None
+    recall_from: tuple[str, ...] = ()
+
+    @property
+    def namespaces(self) -> list[str]:
+        """All namespaces to search, the own first."""
+        return [self.namespace, *self.recall_from]
 
 
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
@@ -101,7 +111,8 @@ def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any
     """
     configurable = (config or {}).get("configurable") or {}
     thread = configurable.get("thread_id")
-    return Place(template.fill(context, configurable), None if thread is None else str(thread))
+    others = tuple(other.fill(context, configurable) for other in template.recall_from)
+    return Place(template.fill(context, configurable), None if thread is None else str(thread), others)
 
 
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -66,6 +66,7 @@ def recall_node(
     key: str = "memory_context",
     messages_key: str = "messages",
     max_tokens: int = 1500,
+    recall_from: Sequence[str] = (),
     repeat: bool = True,
     unreviewed: bool = False,
     recipe: Recipe | str | None = None,
@@ -82,6 +83,7 @@ def recall_node(
     - *namespace*: a template, filled in for each run from the runtime context or ``config["configurable"]``, whose
       ``thread_id`` names the conversation.
     - *messages_key*: the state's key of the messages. *max_tokens*: the maximum size of the text.
+    - *recall_from*: templates of further namespaces to search, such as ``["team-{team}"]``.
     - *repeat*: false leaves out messages of this conversation that are in the state, and facts said only there. Use it
       only if the model gets all messages of the state: not with `trim_messages` or a node that summarises.
     - *unreviewed*: include facts that wait for review.
@@ -90,7 +92,8 @@ def recall_node(
     The retrieval graph runs as a subgraph, so Studio draws its steps and ``stream(subgraphs=True)`` reports them.
     Errors: `InputError` for invalid options, or when the node runs without a namespace; `DatabaseError` when it runs.
     """
-    place_template, limits = NamespaceTemplate(namespace), {"max_tokens": validate_count("max_tokens", max_tokens)}
+    place_template = NamespaceTemplate(namespace, recall_from)
+    limits = {"max_tokens": validate_count("max_tokens", max_tokens)}
     options = validate_search_options(recipe, where, template)
     validate_search_options(believed_at=believed_at)
     retrieval = validate_memory(memory).graphs.retrieval
@@ -102,7 +105,8 @@ def recall_node(
         if text is None:
             return {key: ""}
         times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
-        question = make_search_query(text, limits, times, place.thread, {**options, "asker": last_asker(messages)})
+        how = {**options, "asker": last_asker(messages), "recall_from": place.recall_from}
+        question = make_search_query(text, limits, times, place.thread, how)
         given = {**question.as_state(), "namespace": place.namespace}
         context = decode((yield from call(retrieval.copy(UNKEPT), "invoke", given)))["context"]
         known = frozenset() if repeat else source_ids(messages, place.thread)

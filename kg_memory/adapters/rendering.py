@@ -30,9 +30,9 @@ def render_results(results: SearchResults) -> str:
     if results.abstains:
         return escape_line(str(results.answerable))
     query_terms = set(terms(results.question))
-    facts = section("facts", (render_fact(fact, query_terms) for fact in results.facts))
+    facts = section("facts", (render_fact(fact, query_terms, results.home) for fact in results.facts))
     visible = (episode for episode in results.episodes if not episode.withheld)
-    episodes = section("episodes", (render_episode(episode, query_terms) for episode in visible))
+    episodes = section("episodes", (render_episode(episode, query_terms, results.home) for episode in visible))
     time = f"Asked: {escape_line(results.time.reading)}." if results.time and results.time.since else ""
     return "\n\n".join(filter(None, (DATA, time, facts, episodes))) if facts or episodes else NOTHING
 
@@ -89,20 +89,21 @@ def section(kind: Kind, lines: Iterable[str]) -> str:
     return "\n".join((HEADINGS[kind], f"<{TAGS[kind]}>", *body, f"</{TAGS[kind]}>")) if body else ""
 
 
-def render_fact(fact: Fact, query_terms: set[str]) -> str:
+def render_fact(fact: Fact, query_terms: set[str], home: str | None = None) -> str:
     """Render a fact as one line of text with its id: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
 
-    *query_terms*: word stems of the question; a long sentence is shortened to the part around these words.
+    *query_terms*: word stems of the question; a long sentence is shortened to the part around these words. *home*: the
+    namespace whose facts are shown without its name.
     """
-    return f"- fact:{fact.id} {fact_line(fact, query_terms).removeprefix('- ')}"
+    return f"- fact:{fact.id} {fact_line(fact, query_terms, home).removeprefix('- ')}"
 
 
-def render_episode(episode: Episode, query_terms: set[str]) -> str:
+def render_episode(episode: Episode, query_terms: set[str], home: str | None = None) -> str:
     """Render a stored message or text ("episode") as one line of text with its id: ``- episode:ID ...``.
 
-    *query_terms*: word stems of the question; a long text is shortened to the part around these words.
+    *query_terms* and *home*: as for `render_fact`.
     """
-    return f"- episode:{episode.id} {episode_line(episode, query_terms).removeprefix('- ')}"
+    return f"- episode:{episode.id} {episode_line(episode, query_terms, home).removeprefix('- ')}"
 
 
 def parse_id(id_: str) -> tuple[str, str]:

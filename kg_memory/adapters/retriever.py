@@ -40,13 +40,14 @@ class KGRetriever(BaseRetriever):
     - *memory*: None opens the one that the environment's settings name; close it with ``retriever.memory.close()``.
     - *namespace*: a template, filled in for each call from the running graph's context or ``config["configurable"]``,
       whose ``thread_id`` is used if *thread* is None.
+    - *recall_from*: templates of further namespaces to search.
     - *k*: the number of documents.
     - *kinds*: which of ``"facts"``, ``"episodes"``, ``"entities"`` and ``"communities"`` to return. Each kind is ranked
       by itself; the documents are the best of each kind, then the second best of each, and so on.
     - The other fields: as in `GraphMemory.search`.
 
-    All fields except *memory* and *namespace* can also be set by call, as in ``retriever.invoke(question, k=3)``, and
-    all by LangChain's ``configurable_fields``.
+    All fields except *memory*, *namespace* and *recall_from* can also be set by call, as in
+    ``retriever.invoke(question, k=3)``, and all by LangChain's ``configurable_fields``.
 
     The text of a document is a fact's sentence, an episode's content, or name and summary of an entity or community.
     Its metadata has the other fields of that object (see `kg_memory.models.graph`) as plain JSON, the ``kind``, for a
@@ -59,6 +60,7 @@ class KGRetriever(BaseRetriever):
 
     memory: GraphMemory = Field(default_factory=GraphMemory, exclude=True, repr=False)
     namespace: str = "{user_id}"
+    recall_from: tuple[str, ...] = ()
     k: int = 10
     kinds: tuple[Kind, ...] = ("facts", "episodes")
     as_of: Time | None = None
@@ -132,9 +134,9 @@ class KGRetriever(BaseRetriever):
 
         *settings*: from `_settings`. *running*: LangChain's configuration of this call.
         """
-        place = place_here(NamespaceTemplate(self.namespace), running)
+        place = place_here(NamespaceTemplate(self.namespace, self.recall_from), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
-        options = {name: settings[name] for name in OPTIONS}
+        options = {"recall_from": place.recall_from} | {name: settings[name] for name in OPTIONS}
         question = make_search_query(query, limits, times, settings["thread"] or place.thread, options)
         return {**question.as_state(), "namespace": place.namespace}
 

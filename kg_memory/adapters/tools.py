@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -63,6 +63,8 @@ class CallContext:
     thread: str | None = None
     task: str | None = None
     context: Any = None
+    namespaces: Sequence[str] = ()
+    """The namespaces to search; none means `namespace` only."""
 
     def call(self, path: str, *args: object, **kwargs: object) -> Flow[Any]:
         """Call a method of the memory in the namespace of this tool call, and return its result.
@@ -71,7 +73,7 @@ class CallContext:
         """
         group, _, verb = path.rpartition(".")
         owner = getattr(self.memory, group) if group else self.memory
-        return (yield from call(owner, verb, *args, namespace=self.namespace, **kwargs))
+        return (yield from call(owner, verb, *args, **{"namespace": self.namespace, **kwargs}))
 
 
 class SearchMemory(Arguments):
@@ -133,6 +135,7 @@ def memory_tools(
     memory: GraphMemory,
     namespace: str = "{user_id}",
     *,
+    recall_from: Sequence[str] = (),
     user: str | None = None,
     limit: int = 10,
     recipe: Recipe | str | None = None,
@@ -148,6 +151,7 @@ def memory_tools(
 
     - *namespace*: a template, filled in for each call from the graph's context or ``config["configurable"]``; the model
       cannot choose another one.
+    - *recall_from*: templates of further namespaces that ``search_memory`` searches; the other tools do not reach them.
     - *user*: the speaker of statements that ``remember`` saves; None means ``"user"``.
     - *limit*: how many facts, and how many messages, a search returns by default (1 to 50).
     - *recipe*, *where* and *believed_at*: as in `GraphMemory.search`, hidden from the model.
@@ -155,7 +159,7 @@ def memory_tools(
     A call that the model can correct (an unknown id, an invalid date) returns an error message to the model; an outage
     raises. Errors: `SettingsError` for an invalid template or *user*; `InputError` for other invalid arguments.
     """
-    template = NamespaceTemplate(namespace)
+    template = NamespaceTemplate(namespace, recall_from)
     most = most_of(limit)
     make = partial(tool, validate_memory(memory), template)
     speaker = validate_speaker("user", user) or USER
@@ -204,7 +208,13 @@ def search(
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
         results: SearchResults = yield from here.call(
-            "search", query, limit=most, during=during, thread=here.thread, **options
+            "search",
+            query,
+            limit=most,
+            during=during,
+            thread=here.thread,
+            namespace=here.namespaces or here.namespace,
+            **options,
         )
     return results
 
@@ -305,12 +315,13 @@ def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) ->
     if isinstance(runtime, ToolRuntime):  # a model may have forged another object
         place = place_of(template, runtime.context, runtime.config)
         context = (runtime.context, (runtime.config or {}).get("configurable") or {})
-        return CallContext(memory, place.namespace, place.thread, _task(runtime), context)
+        return CallContext(memory, place.namespace, place.thread, _task(runtime), context, place.namespaces)
     place = place_here(template)  # no graph runs, or the graph passes no runtime to its tools
+    here = CallContext(memory, place.namespace, place.thread, namespaces=place.namespaces)
     try:
-        return CallContext(memory, place.namespace, place.thread, _task(get_runtime()))
+        return replace(here, task=_task(get_runtime()))
     except (KeyError, RuntimeError):
-        return CallContext(memory, place.namespace, place.thread)
+        return here
 
 
 def _task(runtime: object) -> str | None:
