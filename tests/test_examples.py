@@ -93,7 +93,7 @@ SHOWN = {
     "19_support_bot": ["Noted.", OSLO, "For the person who takes over:", "Bergen"],
     "20_service_for_tenants": [
         "acme%2Fann 200 I live in Oslo.",
-        "globex%2Fann 403 this key does not allow this namespace",
+        "globex%2Fann 403 this key does not allow 'read' in the namespace 'globex/ann'",
     ],
 }
 """What each example prints, in this order."""

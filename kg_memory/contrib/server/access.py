@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from reprlib import repr as short
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -139,8 +140,9 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
         raise ProblemError(422, f"namespace must have at most {LONGEST_NAMESPACE} characters, got {len(namespace)}")
     if namespace != replace_unstorable(namespace):
         raise ProblemError(422, "namespace must not contain NUL characters or lone surrogates; remove them")
-    if not key.reaches(validate_namespace(namespace)):
-        raise ProblemError(403, "this key does not allow this namespace; `GET /v1/key` shows those that it allows")
+    if not key.reaches(validate_namespace(namespace), scope):
+        reason = f"this key does not allow {scope!r} in the namespace {short(namespace)}"
+        raise ProblemError(403, f"{reason}; `GET /v1/key` shows what it allows")
     return Access(key, namespace)
 
 

@@ -103,12 +103,16 @@ def _add_keys(command: ArgumentParser) -> None:
     command.add_argument("--scope", default="read,write", metavar="SCOPES", help=about)
     about = "comma-separated patterns of the namespaces that the key allows (default: *, all)"
     command.add_argument("--namespaces", default="*", metavar="PATTERNS", help=about)
+    about = "comma-separated patterns of further namespaces that it may only read"
+    command.add_argument("--reads", metavar="PATTERNS", help=about)
 
 
 def _add_mcp(command: ArgumentParser) -> None:
     about = "the tools to offer: core (default), full (also judge and compare) or read-only"
     command.add_argument("--profile", choices=("core", "full", "read-only"), default="core", help=about)
     command.add_argument("--user", metavar="NAME", help="the speaker of remembered messages (default: user)")
+    about = "search this namespace too; may be repeated"
+    command.add_argument("--recall-from", action="append", default=[], metavar="NAME", help=about)
     _add_log_level(command)
 
 
@@ -202,7 +206,8 @@ def keys(arguments: Namespace, screen: Screen) -> int:
     with closing(opening.database(settings_of(arguments), screen.note)) as database:
         ring = KeyRing(database)
         if arguments.action == "create":
-            key, secret = ring.create(arguments.subject, _split(arguments.scope), _split(arguments.namespaces))
+            patterns = _split(arguments.namespaces), _split(arguments.reads) if arguments.reads else ()
+            key, secret = ring.create(arguments.subject, _split(arguments.scope), *patterns)
             if screen.as_json:
                 screen.json({**key.model_dump(mode="json"), "secret": secret})
             else:
@@ -228,6 +233,7 @@ def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
         "id": "id",
         "scopes": "scopes",
         "namespaces": "namespaces",
+        "reads": "reads",
         "made": lambda key: _day(key.created_at),
         "revoked": lambda key: _day(key.revoked_at),
     }
@@ -249,7 +255,7 @@ def mcp(arguments: Namespace, screen: Screen) -> int:
         from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
         raise MissingExtra(f"mcp needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
-    caller = Caller.make(LAUNCHED, namespace_of(arguments), arguments.profile, arguments.user)
+    caller = Caller.make(LAUNCHED, namespace_of(arguments), arguments.profile, arguments.user, arguments.recall_from)
     with open_memory(arguments, screen) as memory:
         asyncio.run(_serve_stdio(memory, caller))
     return 0

@@ -22,7 +22,7 @@ from fastapi.routing import APIRoute
 from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, create_model
 from starlette.responses import Response
 
-from kg_memory.contrib.server.access import Access, require_scope
+from kg_memory.contrib.server.access import Access, authorize, require_scope
 from kg_memory.contrib.server.answers import (
     MOST,
     MOST_CHARACTERS,
@@ -51,6 +51,8 @@ HIDDEN = frozenset({"namespace", "progress", "skip", "characters", "after", "map
 """Parameters of `GraphMemory` methods that requests cannot set, or that have another name over HTTP."""
 JSON_EXAMPLES = {"where": '{"speaker": "Ann"}', "schema": '{"diet": {"sub_topics": {"drinks": {"words": ["tea"]}}}}'}
 """Parameters that are JSON texts in a query string, each with an example."""
+RECALL_FROM = "recall_from"
+"""The parameter of requests that names further namespaces to read, each of which the key must allow."""
 WHOLE = 10_000
 """Items that are read of a list that must be read whole (`Route.whole`) before pages are cut from it."""
 PROBLEM_RESPONSES: dict[int | str, Arguments] = {
@@ -142,6 +144,11 @@ class _Verb:
         return await self.async_function(*listed, **arguments)
 
     @property
+    def takes_several(self) -> bool:
+        """Whether the method can read several namespaces at once."""
+        return get_origin(self.hints.get("namespace")) is not None
+
+    @property
     def item(self) -> Any:
         """The type of the items if the memory method returns a list, else ``None``."""
         result = self.hints["return"]
@@ -154,6 +161,8 @@ class _Verb:
 
     def default_of(self, name: str) -> Any:
         """Return the default value of parameter *name* in the form that FastAPI expects; ``...`` means required."""
+        if name == RECALL_FROM:
+            return None
         default = self.parameters[name].default
         if default is inspect.Parameter.empty:
             return ...
@@ -165,6 +174,8 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
     verb = _Verb.find(service.memory, route.verb)
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
+    if verb.takes_several:
+        offered.append(RECALL_FROM)
     answer = _Answer(verb, route, service.memory.driver.clock)
     queried = ({*offered, "cursor"} if verb.item is not None else {*offered}) if route.method == "GET" else set()
 
@@ -178,8 +189,10 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
         if "by" in offered:
             arguments.setdefault("by", access.key.name)
         if "namespace" in verb.parameters:
-            arguments["namespace"] = access.namespace
-        shown = route.verb == "episodes.get" and access.key.has("review")  # a reviewer must see withheld text
+            others = [authorize(access.key, "read", name).namespace for name in arguments.pop(RECALL_FROM, ())]
+            arguments["namespace"] = [access.namespace, *others] if others else access.namespace
+        is_reviewer = access.key.allows("review", access.namespace)
+        shown = route.verb == "episodes.get" and is_reviewer  # who must see withheld text
         if route.heavy:
             asked = repr((route.verb, arguments, place, request.headers.get("if-none-match")))
             return await service.jobs.run(

@@ -29,14 +29,15 @@ FORM = re.compile(r"kgm_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 class ApiKey(Value):
     """An API key without its secret: it has `scopes` in the namespaces that match one of the patterns in `namespaces`.
 
-    ``*`` in a pattern matches any characters: ``"support/*"``. The scope ``admin`` includes all others. `revoked_at` is
-    ``None`` while the key is valid.
+    ``*`` in a pattern matches any characters: ``"support/*"``. `reads` are patterns of further namespaces, in which it
+    has no scope but ``read``. The scope ``admin`` includes all others. `revoked_at` is ``None`` while the key is valid.
     """
 
     id: str
     name: str
     scopes: tuple[Scope, ...]
     namespaces: tuple[str, ...] = ("*",)
+    reads: tuple[str, ...] = ()
     created_at: datetime
     revoked_at: datetime | None = None
 
@@ -44,9 +45,14 @@ class ApiKey(Value):
         """Return whether the key has *scope* or the scope ``admin``, which includes all others."""
         return scope in self.scopes or "admin" in self.scopes
 
-    def reaches(self, namespace: str) -> bool:
-        """Return whether the key may be used in *namespace*: one of its patterns, such as ``team/*``, matches."""
-        return any(_matches(pattern, namespace) for pattern in self.namespaces)
+    def reaches(self, namespace: str, scope: Scope = "read") -> bool:
+        """Return whether one of the key's patterns for *scope*, such as ``team/*``, matches *namespace*."""
+        patterns = (*self.namespaces, *self.reads) if scope == "read" else self.namespaces
+        return any(_matches(pattern, namespace) for pattern in patterns)
+
+    def allows(self, scope: Scope, namespace: str) -> bool:
+        """Return whether the key has *scope* in *namespace*."""
+        return self.has(scope) and self.reaches(namespace, scope)
 
 
 class _StoredKey(ApiKey):
@@ -63,18 +69,23 @@ class KeyRing:
         self._database = database
 
     def create_flow(
-        self, name: str, scopes: Sequence[str] = ("read", "write"), namespaces: Sequence[str] = ("*",)
+        self,
+        name: str,
+        scopes: Sequence[str] = ("read", "write"),
+        namespaces: Sequence[str] = ("*",),
+        reads: Sequence[str] = (),
     ) -> Flow[tuple[ApiKey, str]]:
         """Create an API key and return (key, secret). The client sends the secret; only its hash is stored.
 
         *name* says what the key is for. *scopes* are among ``read``, ``write``, ``review``, ``forget`` and ``admin``.
-        *namespaces* are names or patterns such as ``team/*``. Raises `InputError` for an empty or unknown value.
+        *namespaces* are names or patterns such as ``team/*``; *reads* are patterns for the scope ``read`` only. Raises
+        `InputError` for an empty or unknown value.
         """
         validate_name("name", name, "a name that says what the key is for")
         if not scopes or (unknown := set(scopes) - set(SCOPES)):
             got = min(unknown) if scopes else "none"
             raise InputError(f"scopes must be some of {', '.join(SCOPES)}, got {got}")
-        for pattern in namespaces or [""]:
+        for pattern in (*namespaces, *reads) if namespaces else [""]:
             validate_name("namespaces", pattern, "a namespace, or a pattern such as team/*")
         id_ = secrets.token_hex(6)
         secret = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
@@ -83,6 +94,7 @@ class KeyRing:
             name=name,
             scopes=tuple(scope for scope in SCOPES if scope in scopes),
             namespaces=tuple(namespaces),
+            reads=tuple(reads),
             created_at=datetime.now(UTC),
             sha256=_hash(secret),
         )

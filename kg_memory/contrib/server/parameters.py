@@ -91,6 +91,7 @@ NAMES: Mapping[str, Parameter] = {
     "question": Parameter("A question or search words; times in it (`in 2023`) decide which facts come first."),
     "thread": Parameter("The thread (conversation)."),
     "least": Parameter("The number of new messages below which nothing is done."),
+    "recall_from": Parameter("Further namespaces to read; the key must allow each.", type=Names | None),
     "center": Parameter("Names of entities near which to search.", type=Names | None),
     "asker": Parameter("The person that `I` and `my` in the question mean."),
     "where": Parameter(

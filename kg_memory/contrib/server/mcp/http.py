@@ -1,7 +1,8 @@
 """MCP over HTTP at ``/v1/mcp``, with the API keys of the server.
 
 The URL in the client's configuration names the namespace, the profile (a set of tools) and the user:
-``/v1/mcp?namespace=ann&profile=read-only&user=Ann``. The API key must allow the namespace.
+``/v1/mcp?namespace=ann&profile=read-only&user=Ann``. The API key must allow the namespace. ``recall_from=team``
+names a further namespace that ``recall`` searches; it may be repeated.
 """
 
 from __future__ import annotations
@@ -104,8 +105,9 @@ class Endpoint:
         key = await self._service.guard.authenticate(find_secret(request.headers), request)
         query = request.query_params
         namespace = _find_namespace(key, query.get("namespace"))
+        others = [authorize(key, "read", name).namespace for name in query.getlist("recall_from")]
         try:
-            return Caller.make(key, namespace, query.get("profile"), query.get("user"))
+            return Caller.make(key, namespace, query.get("profile"), query.get("user"), others)
         except InputError as error:
             raise ProblemError(422, str(error)) from None
 

@@ -51,7 +51,7 @@ async def recall(call: ToolCall, asked: RecallArguments) -> ToolAnswer:
     with renaming(during="as_of"):
         results = await call.memory.asearch(
             asked.question,
-            namespace=call.namespace,
+            namespace=[call.namespace, *call.caller.recall_from],
             limit=min(asked.limit, MOST),
             during=asked.as_of,
             asker=call.caller.user,

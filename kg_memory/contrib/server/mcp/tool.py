@@ -21,7 +21,7 @@ from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import FOR_AGENTS, Change, Episode, Fact, Review, Value
 from kg_memory.retrieval.context.lines import escape_line
 from kg_memory.text.message_fields import USER
-from kg_memory.validation import validate_choice, validate_namespace
+from kg_memory.validation import validate_choice, validate_namespaces
 
 Profile = Literal["core", "full", "read-only"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -33,23 +33,33 @@ LAUNCHED = ApiKey(id="stdio", name="mcp", scopes=("admin",), created_at=datetime
 class Caller:
     """The client of an MCP call: its API `key`, its `namespace`, and its `profile` (the tools that it may use).
 
-    `user`: the speaker of the messages that it saves, and the person who says "I" in its questions.
+    `user`: the speaker of the messages that it saves, and the person who says "I" in its questions. `recall_from`:
+    further namespaces that it searches.
     """
 
     key: ApiKey
     namespace: str
     profile: Profile = "core"
     user: str = USER
+    recall_from: tuple[str, ...] = ()
 
     @classmethod
-    def make(cls, key: ApiKey, namespace: str, profile: str | None = None, user: str | None = None) -> Caller:
+    def make(
+        cls,
+        key: ApiKey,
+        namespace: str,
+        profile: str | None = None,
+        user: str | None = None,
+        recall_from: Sequence[str] = (),
+    ) -> Caller:
         """Return the caller (the client of MCP calls) with an API *key* and a *namespace*.
 
         *profile*: the tools that it may use, "core" (default), "full" or "read-only". *user*: the speaker of its
-        messages, by default "user". Raises `InputError`.
+        messages, by default "user". *recall_from*: further namespaces to search. Raises `InputError`.
         """
         chosen: Any = validate_choice("profile", profile or "core", PROFILES)
-        return cls(key, validate_namespace(namespace), chosen, user or USER)
+        home, *others = validate_namespaces([namespace, *recall_from])
+        return cls(key, home, chosen, user or USER, tuple(others))
 
 
 Data = dict[str, Any]
@@ -116,9 +126,9 @@ class Tool:
     heavy: bool = False
 
     def is_offered(self, caller: Caller) -> bool:
-        """Return whether *caller* may use the tool: its profile includes the tool, and its API key has the scope."""
+        """Return whether *caller* may use the tool: its profile includes the tool, and its API key allows the scope."""
         is_allowed = caller.profile != "read-only" or self.scope == "read"
-        return is_allowed and caller.profile in self.profiles and caller.key.has(self.scope)
+        return is_allowed and caller.profile in self.profiles and caller.key.allows(self.scope, caller.namespace)
 
     def describe(self) -> ListedTool:
         """Return the description of the tool that clients get, with a schema that is shortened to save tokens."""
@@ -170,10 +180,21 @@ def _shorten_property(schema: JsonSchema) -> JsonSchema:
 
 # Results: text for the model, and short JSON data for the client program
 
-FACT = {"id", "subject", "predicate", "objects", "sentence", "valid_at", "invalid_at", "created_at", "expired_at"}
+FACT = {
+    "namespace",
+    "id",
+    "subject",
+    "predicate",
+    "objects",
+    "sentence",
+    "valid_at",
+    "invalid_at",
+    "created_at",
+    "expired_at",
+}
 MARKS = {"disputed_by", "superseded_by", "doubtful_since"}
 SOURCE = {"episode", "speaker", "at", "quote"}
-EPISODE = {"id", "speaker", "at", "content", "remarks"}
+EPISODE = {"namespace", "id", "speaker", "at", "content", "remarks"}
 
 
 def view_fact(fact: Fact) -> Data:

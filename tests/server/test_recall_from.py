@@ -1,0 +1,129 @@
+"""Searches over several namespaces by HTTP, MCP and the command line: each namespace needs the right to read it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from kg_memory.contrib.server.keys import KEYS
+
+QUESTION = {"question": "Where does Ann live, and where does she work?"}
+LOOKALIKES = (
+    "team",
+    "team-",
+    "team-re",
+    "team-red2",
+    "team-red/x",
+    "Team-red",
+    "team-red ",
+    "team*",
+    "team-rеd",
+    "x/team-red",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def told(offline):
+    """Ann's memory, her team's, and others with names like that of the team."""
+    offline.add("Ann lives in Oslo.", speaker="Ann", namespace="ann")
+    offline.add("Ann works at Acme.", speaker="Tom", namespace="team-red")
+    for name in LOOKALIKES:
+        offline.facts.add("Ann", "WORKS_AT", f"Leak {name}", namespace=name)
+    return offline
+
+
+@pytest.fixture
+def secret(ring, offline):
+    """Return a function that makes a key."""
+    yield lambda scopes, namespaces, reads=(): ring.create("test", scopes, namespaces, reads)[1]
+    offline.driver.store.database.command("DEL", KEYS)
+
+
+def ask(serving, secret, path, body):
+    headers = {"Authorization": f"Bearer {secret}"}
+    return httpx2.post(f"{serving.url}/v1/namespaces/{path}", json=body, headers=headers, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "reads", "allowed"),
+    [
+        (["ann"], [], {"ann"}),
+        (["ann"], ["team-red"], {"ann", "team-red"}),
+        (["ann"], ["team-r*d"], {"ann", "team-red", "team-rеd"}),
+        (["ann", "team-red/*"], [], {"ann", "team-red/x"}),
+        (["*"], [], {"ann", "team-red", *LOOKALIKES}),
+    ],
+    ids=str,
+)
+def test_a_search_reaches_what_the_key_allows_and_names_what_it_does_not(serving, secret, namespaces, reads, allowed):
+    key = secret(["read"], namespaces, reads)
+    for name in ("team-red", *LOOKALIKES):
+        for verb, found in (("search", "facts"), ("context", "text")):
+            answer = ask(serving, key, f"ann/{verb}", {**QUESTION, "recall_from": [name]})
+            if name in allowed:
+                assert answer.status_code == 200
+                text = json.dumps(answer.json()[found], ensure_ascii=False)
+                assert ("Leak" in text) == (name in LOOKALIKES)
+                assert not [other for other in LOOKALIKES if other != name and f'Leak {other}"' in text]
+            else:
+                assert answer.status_code == 403
+                assert repr(name) in answer.json()["detail"]
+
+
+def test_a_key_that_may_read_a_namespace_changes_nothing_there(serving, secret, offline):
+    key = secret(["read", "write", "review", "forget"], ["ann"], ["team-red"])
+    before = offline.stats(namespace="team-red")
+    for path, body in (
+        ("episodes", {"content": "Ann left."}),
+        ("facts", {"subject": "Ann", "predicate": "LIKES", "object": "tea"}),
+        ("forget", {"everything": True}),
+    ):
+        assert ask(serving, key, f"team-red/{path}", body).status_code == 403
+    assert ask(serving, key, "team-red/search", QUESTION).status_code == 200
+    assert offline.stats(namespace="team-red") == before
+    shown = httpx2.get(f"{serving.url}/v1/namespaces", headers={"X-API-Key": key}).json()["items"]
+    assert shown == ["ann", "team-red"]
+
+
+async def test_mcp_recalls_from_what_its_url_names(serving, secret):
+    key = secret(["read", "write"], ["ann"], ["team-red"])
+
+    async def use(query):
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=300) as http:
+            transport = streamable_http_client(f"{serving.url}/v1/mcp?{query}", http_client=http)
+            async with Client(transport, read_timeout_seconds=300) as client:
+                tools = {tool.name for tool in (await client.list_tools()).tools}
+                return tools, (await client.call_tool("recall", QUESTION)).structured_content["facts"]
+
+    tools, facts = await use("namespace=ann&recall_from=team-red")
+    assert "remember" in tools
+    assert {(fact["sentence"], fact["namespace"]) for fact in facts} == {
+        ("Ann lives in Oslo", "ann"),
+        ("Ann works at Acme", "team-red"),
+    }
+    tools, facts = await use("namespace=team-red")
+    assert "remember" not in tools
+    assert [fact["sentence"] for fact in facts] == ["Ann works at Acme"]
+    url = f"{serving.url}/v1/mcp?namespace=ann&recall_from=team"
+    refused = httpx2.post(url, json={}, headers={"Authorization": f"Bearer {key}"})
+    assert (refused.status_code, "'team'" in refused.json()["detail"]) == (403, True)
+
+
+def test_command_line_recalls_from_more(offline):
+    def run(*words):
+        environment = {**os.environ, "KG_MEMORY_DATA_DIR": str(offline.settings.data_dir), "KG_MEMORY_MODEL": "offline"}
+        command = [sys.executable, "-m", "kg_memory", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True).stdout
+
+    asked = run("ask", QUESTION["question"], "-n", "ann", "--recall-from", "team-red", "--json")
+    assert {"ann", "team-red"} == {fact["namespace"] for fact in json.loads(asked)["facts"]}
+    assert "[team-red] Ann works at Acme" in run(
+        "ask", QUESTION["question"], "-n", "ann", "--recall-from", "team-red", "--context"
+    )
