@@ -47,6 +47,8 @@ def ask(arguments: Namespace, screen: Screen) -> int:
     """
     with open_memory(arguments, screen) as memory:
         given = verb_arguments(memory, arguments)
+        if arguments.recall_from:
+            given["namespace"] = [given["namespace"], *arguments.recall_from]
         if arguments.template:
             return _print_context(memory, given, arguments, screen)
         results = memory.search(**{**given, "limit": arguments.limit or _LINES})

@@ -41,10 +41,6 @@ def _origins() -> Sequence[str]:
     return ("kg-memory", *plugin_names("importers"))
 
 
-def _action(*choices: str) -> Option:
-    return option(f"default: {choices[0]}", nargs="?", choices=choices, default=choices[0])
-
-
 _LIMIT = option("how many to list at most (default: 100)", type=parse_count, default=100)
 _EARLIEST = option("how many to read at most, earliest first (default: all)", type=parse_count, default=None)
 OPTIONS: Mapping[str, Option] = {
@@ -97,6 +93,7 @@ OPTIONS: Mapping[str, Option] = {
     "span": option("with --episode: only these characters, from 0", "START:END", type=parse_span, action="store"),
     "speaker": option("all messages of this speaker", "NAME"),
     "status": option("only episodes in this state", None, "--state", choices=STATES),
+    "recall_from": option("search this namespace too; may be repeated", "NAME", action="append"),
     "steps": option("how many steps away, 1 to 6", type=parse_count),
     "store": option("the items of the KGStore of that name, instead of a namespace", "NAME"),
     "template": option("print the context for a prompt in this format", "NAME", choices=_TEMPLATES),
@@ -108,7 +105,7 @@ OPTIONS: Mapping[str, Option] = {
     "with_text": option("a message that states the new fact", "TEXT", nargs=None),
     "yes": flag("do not ask"),
     "ask.limit": option("how many (default: 5; for a context, as many as fit)", type=parse_count, default=None),
-    "audit.action": _action("list", "verify"),
+    "audit.action": option("default: list", nargs="?", choices=("list", "verify"), default="list"),
     "changes.since": option("from this time on (default: a week ago)", "TIME", default="a week ago"),
     "communities.name": option("show the community with this id, or with a name that begins like this", nargs="?"),
     "deepen.limit": _EARLIEST,
@@ -119,8 +116,6 @@ OPTIONS: Mapping[str, Option] = {
     "predicates.limit": _LIMIT,
     "resume.limit": _EARLIEST,
     "retry.ids": option("the episodes to read (default: all that failed)", "ID", nargs="*"),
-    "saved.about": option("with list: only memories about this person or thing", "NAME"),
-    "saved.action": _action("list", "source", "delete", "off", "on"),
 }  # fmt: skip
 """The arguments by name; ``"command.name"`` is for one command only."""
 
@@ -140,7 +135,7 @@ REMEMBER = (
     ),
     Command(
         "ask", "answer a question from the memory, with dates and sources", "ask:ask", "search", "question",
-        "as_of during believed_at unreviewed center asker where recipe template context explain limit",
+        "as_of during believed_at unreviewed center asker where recipe recall_from template context explain limit",
         _describe_search,
     ),
     Command(
@@ -161,12 +156,6 @@ REMEMBER = (
     Command(
         "episodes", "list the messages, texts and records as they came in", "show:show_result",
         "episodes.list", options="status limit ids", empty=f"No such episodes. {_TELL_MORE}",
-    ),
-    Command(
-        "saved", "list the saved memories; show the source of one, delete it, turn saving off and on",
-        "maintenance:saved", "facts.list", "action id", "about limit after yes dry_run by reason",
-        "A saved memory is a fact that holds now. Delete forgets it for good, as kg-memory forget --fact does.\n",
-        empty="No saved memories.",
     ),
     Command("stats", "count the content of the namespace", "show:show_stats"),
     Command("pause", "remember nothing new until unpause; reading goes on", "maintenance:pause"),

@@ -8,7 +8,6 @@ from typing import Any
 
 from kg_memory.cli.command import (
     call_verb,
-    explain_nothing,
     namespace_of,
     open_memory,
     open_to_change,
@@ -16,8 +15,7 @@ from kg_memory.cli.command import (
     verb_arguments,
     whole_id,
 )
-from kg_memory.cli.output import Columns, ProgressMeter, Screen, confirm, count_noun, is_terminal, login, note_progress
-from kg_memory.cli.views import describe_fact, source
+from kg_memory.cli.output import ProgressMeter, Screen, confirm, count_noun, is_terminal, note_progress
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.operations import AddResult, EvictionResult, ForgetReceipt, ImportResult
@@ -26,7 +24,6 @@ from kg_memory.validation import DEFAULT_NAMESPACE
 # The number of deleted episodes between two progress notes.
 _PROGRESS = 200
 _TABLE = ("what", "text", "id")
-_SAVED: Columns = {"saved": lambda fact: f"{fact.created_at:%Y-%m-%d}", "memory": describe_fact, "source": source}
 
 
 def read_again(arguments: Namespace, screen: Screen) -> int:
@@ -72,17 +69,18 @@ def forget(arguments: Namespace, screen: Screen) -> int:
     With ``--yes``, delete without asking. Return the exit code: 1 if the person declines or traces of the deleted text
     remain, else 0.
     """
-    _check_asked(arguments, screen)
+    check_confirmable(arguments, screen)
     with (open_to_look if arguments.dry_run else open_to_change)(arguments, screen) as memory:
-        return _forget(memory, verb_arguments(memory, arguments), arguments, screen)
+        return forget_after_asking(memory, verb_arguments(memory, arguments), arguments, screen)
 
 
-def _check_asked(arguments: Namespace, screen: Screen) -> None:
+def check_confirmable(arguments: Namespace, screen: Screen) -> None:
+    """Raise `InputError` if the command must ask for confirmation and there is no terminal to ask on."""
     if not (arguments.yes or arguments.dry_run) and (screen.as_json or not is_terminal()):
         raise InputError("cannot ask for confirmation without a terminal: preview with --dry-run, forget with --yes")
 
 
-def _forget(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
+def forget_after_asking(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
     """Delete the data selected by *given*, arguments of `GraphMemory.privacy.forget`, and return the exit code.
 
     Show a preview and ask first, unless ``--yes`` is given; ``--dry-run`` only shows the preview. The code is 1 if the
@@ -198,10 +196,11 @@ def _verify(arguments: Namespace, screen: Screen) -> int:
 
 def pause(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory pause`` or ``unpause``: stop or resume the saving of new messages; return 0."""
-    return _set_paused(arguments, screen, paused=arguments.command.name == "pause")
+    return set_paused(arguments, screen, paused=arguments.command.name == "pause")
 
 
-def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
+def set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
+    """Stop (*paused*) or resume the saving of new messages, print the outcome, and return 0."""
     with open_to_change(arguments, screen) as memory:
         changed = (memory.pause if paused else memory.unpause)(namespace=namespace_of(arguments))
     if paused:
@@ -209,50 +208,6 @@ def _set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
     else:
         screen.line("New messages are remembered again." if changed else "The namespace was not paused.")
     return 0
-
-
-def saved(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory saved``: list facts, show a fact's sources, delete a fact, or switch saving on or off.
-
-    Return the exit code. Errors: `InputError` for a missing or superfluous fact id.
-    """
-    action = arguments.action
-    if (action in ("source", "delete")) != (arguments.id is not None):
-        needs = "needs the id of a memory" if arguments.id is None else "takes no id"
-        raise InputError(f"saved {action} {needs}; kg-memory saved lists the ids")
-    if action in ("off", "on"):
-        return _set_paused(arguments, screen, paused=action == "off")
-    if action == "delete":
-        _check_asked(arguments, screen)
-    with (open_to_change if action == "delete" else open_to_look)(arguments, screen) as memory:
-        if action == "list":
-            _list_saved(memory, arguments, screen)
-            return 0
-        fact = whole_id(memory, arguments, "Fact", arguments.id)
-        if action == "source":
-            _show_sources(memory, fact, arguments, screen)
-            return 0
-        who = {"by": arguments.by or login(), "reason": arguments.reason}
-        return _forget(memory, {"fact": fact, **who, "namespace": namespace_of(arguments)}, arguments, screen)
-
-
-def _list_saved(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    facts = memory.facts.list(as_of="now", **verb_arguments(memory, arguments))
-    empty = "" if facts else explain_nothing(memory, arguments, arguments.command.empty)
-    screen.values(facts, _SAVED, ids=True, empty=empty)
-    if facts.next:
-        screen.note(f"More on the next page: --after {facts.next}")
-    if memory.stats(namespace=namespace_of(arguments)).paused:
-        screen.note("Saving is off; turn it on: kg-memory saved on")
-
-
-def _show_sources(memory: GraphMemory, fact: str, arguments: Namespace, screen: Screen) -> None:
-    why = memory.facts.explain(fact, namespace=namespace_of(arguments))
-    if screen.prints_json(why.model_dump(mode="json", include={"fact", "sources"})):
-        return
-    screen.line("This fact is no longer believed." if why.fact is None else describe_fact(why.fact), "bold")
-    rows = [(told.at, told.speaker, told.quote, told.source_id or told.episode) for told in why.sources]
-    screen.table(("said at", "by", "said", "message"), rows)
 
 
 # Export and import

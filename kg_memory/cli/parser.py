@@ -12,7 +12,6 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from pkgutil import resolve_name
 from types import UnionType
@@ -290,16 +289,6 @@ def _kinds(hint: Any) -> list[tuple[Any, Any]]:
     if get_origin(hint) in (Union, UnionType):
         return [kind for part in get_args(hint) for kind in _kinds(part)]
     return [(get_origin(hint) or hint, get_args(hint))]
-
-
-def parse_date(text: str) -> datetime:
-    """Parse the text of an option as a time: "2024-05-14", "last March". Other text causes a usage error."""
-    from kg_memory.text.message_fields import parse_time  # noqa: PLC0415 - a help text does without
-
-    try:
-        return parse_time(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse_where(text: str) -> Mapping[str, object]:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
-from kg_memory.cli.parser import flag, names_at, option, parse_date
+from kg_memory.cli.parser import flag, names_at, option
+from kg_memory.errors import InputError
+
+
+def parse_date(text: str) -> datetime:
+    """Parse the text of an option as a time: "2024-05-14", "last March". Other text causes a usage error."""
+    from kg_memory.text.message_fields import parse_time  # noqa: PLC0415 - a help text does without
+
+    try:
+        return parse_time(text)
+    except InputError as error:
+        raise ArgumentTypeError(str(error)) from None
+
 
 INGEST_OPTIONS = {
     "format": option("the format (default: detected)", choices=names_at("kg_memory.contrib.chats:FORMATS")),

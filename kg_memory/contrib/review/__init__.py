@@ -1,14 +1,13 @@
-"""The commands with which a person corrects a memory: ``review``, ``retract``, ``replace`` and ``entities``."""
+"""The commands with which a person corrects a memory: ``review``, ``retract``, ``replace``, ``entities``, ``saved``."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable
 
-from kg_memory.cli.parser import flag, option, parse_count
+from kg_memory.cli.parser import Option, flag, option, parse_count
 
 DECIDE = "kg_memory.contrib.review.decide:"
-ACTIONS = ("list", "merge", "split", "undo", "decisions")
 CHOICES = ("accept", "reject", "edit", "undo")
 """The options that decide a review."""
 VERDICTS = ("supersedes", "conflicts", "complements", "temporary", "unrelated")
@@ -24,14 +23,24 @@ OPTIONS = {
     "invalid_at": option("with --edit: when the fact ended", "TIME"),
     "limit": option("the most reviews to list (default: 100)", type=parse_count, default=100),
 }
+
+
+def _action(*choices: str) -> Option:
+    return option(f"default: {choices[0]}", nargs="?", choices=choices, default=choices[0])
+
+
 OF_ENTITIES = {
-    "action": option(f"default: {ACTIONS[0]}", nargs="?", choices=ACTIONS, default=ACTIONS[0]),
+    "action": _action("list", "merge", "split", "undo", "decisions"),
     "names": option("merge: the entity to keep, then the others; split: one; undo: an ID", "NAME", nargs="*"),
     "facts": option("with split: a fact about the new entity; may be repeated", "ID", "--fact"),
     "episodes": option("with split: a message about the new entity; may be repeated", "ID", "--episode"),
     "name": option("with split: the name of the new entity", "NAME", "--as"),
     "type": option("with split: the type of the new entity", "TYPE"),
     "limit": option("how many to list at most (default: 100)", type=parse_count, default=100),
+}
+OF_SAVED = {
+    "action": _action("list", "source", "delete", "off", "on"),
+    "about": option("with list: only memories about this person or thing", "NAME"),
 }
 EXAMPLE = 'example:\n  kg-memory entities split Anna --fact ID --as "Anna Berg"\n'
 EPILOG = """\
@@ -74,4 +83,16 @@ def add_command(command: Callable[..., ArgumentParser]) -> None:
         options="facts episodes name type by reason limit ids",
         texts=OF_ENTITIES,
         empty="No entities yet. Add a conversation: kg-memory ingest FILE",
+    )
+    command(
+        "saved",
+        DECIDE + "saved",
+        "list the saved memories; show the source of one, delete it, turn saving off and on",
+        "A saved memory is a fact that holds now. Delete forgets it for good, as kg-memory forget --fact does.\n",
+        group="remember and ask",
+        verb="facts.list",
+        words="action id",
+        options="about limit after yes dry_run by reason",
+        texts=OF_SAVED,
+        empty="No saved memories.",
     )

@@ -1,4 +1,4 @@
-"""The commands that change facts and entities: ``retract``, ``replace``, and ``entities`` with its actions."""
+"""The commands that change facts and entities: ``retract``, ``replace``, ``entities`` and ``saved``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kg_memory.cli import command
-from kg_memory.cli.output import Screen, cell, count_noun
+from kg_memory.cli.maintenance import check_confirmable, forget_after_asking, set_paused
+from kg_memory.cli.output import Columns, Screen, cell, count_noun, login
 from kg_memory.cli.show import show_list
-from kg_memory.cli.views import DOES, DONE, validity
+from kg_memory.cli.views import DOES, DONE, describe_fact, source, validity
 from kg_memory.errors import InputError
 from kg_memory.models.graph import Fact, IdentityDecision, Review
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
+
+SAVED: Columns = {"saved": lambda fact: f"{fact.created_at:%Y-%m-%d}", "memory": describe_fact, "source": source}
 
 
 def correct(arguments: Namespace, screen: Screen) -> int:
@@ -132,3 +135,52 @@ def _state(fact: Fact, review: Review) -> str:
         return validity(fact)
     waits = fact.id == review.existing.id or review.ruling != "waiting"
     return "waits for another verdict" if waits else "waits for review"
+
+
+# Saved memories
+
+
+def saved(arguments: Namespace, screen: Screen) -> int:
+    """Run ``kg-memory saved``: list facts, show a fact's sources, delete a fact, or switch saving on or off.
+
+    Return the exit code. Errors: `InputError` for a missing or superfluous fact id.
+    """
+    action = arguments.action
+    if (action in ("source", "delete")) != (arguments.id is not None):
+        needs = "needs the id of a memory" if arguments.id is None else "takes no id"
+        raise InputError(f"saved {action} {needs}; kg-memory saved lists the ids")
+    if action in ("off", "on"):
+        return set_paused(arguments, screen, paused=action == "off")
+    if action == "delete":
+        check_confirmable(arguments, screen)
+    with (command.open_to_change if action == "delete" else command.open_to_look)(arguments, screen) as memory:
+        if action == "list":
+            _list_saved(memory, arguments, screen)
+            return 0
+        fact = command.whole_id(memory, arguments, "Fact", arguments.id)
+        if action == "source":
+            _show_sources(memory, fact, arguments, screen)
+            return 0
+        who = {"by": arguments.by or login(), "reason": arguments.reason}
+        return forget_after_asking(
+            memory, {"fact": fact, **who, "namespace": command.namespace_of(arguments)}, arguments, screen
+        )
+
+
+def _list_saved(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    facts = memory.facts.list(as_of="now", **command.verb_arguments(memory, arguments))
+    empty = "" if facts else command.explain_nothing(memory, arguments, arguments.command.empty)
+    screen.values(facts, SAVED, ids=True, empty=empty)
+    if facts.next:
+        screen.note(f"More on the next page: --after {facts.next}")
+    if memory.stats(namespace=command.namespace_of(arguments)).paused:
+        screen.note("Saving is off; turn it on: kg-memory saved on")
+
+
+def _show_sources(memory: GraphMemory, fact: str, arguments: Namespace, screen: Screen) -> None:
+    why = memory.facts.explain(fact, namespace=command.namespace_of(arguments))
+    if screen.prints_json(why.model_dump(mode="json", include={"fact", "sources"})):
+        return
+    screen.line("This fact is no longer believed." if why.fact is None else describe_fact(why.fact), "bold")
+    rows = [(told.at, told.speaker, told.quote, told.source_id or told.episode) for told in why.sources]
+    screen.table(("said at", "by", "said", "message"), rows)
