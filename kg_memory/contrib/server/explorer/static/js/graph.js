@@ -254,12 +254,17 @@ function drawSome(touched) {
     if (drawn.hasEdge(link)) links.push(String(link));
   }
   const nodes = [...touched].map(String);
-  if (links.length || nodes.length) sigma.refresh({ partialGraph: { nodes, edges: links }, skipIndexation: true, schedule: true });
+  if (links.length || nodes.length) sigma.refresh({ partialGraph: { nodes, edges: links }, skipIndexation: isLarge(), schedule: true });
   if (dirty.size) next = requestAnimationFrame(() => drawSome(new Set()));
 }
 
 function recolour() {
-  if (sigma && look.graph.entities.id.length) sigma.refresh({ skipIndexation: true });
+  if (sigma && look.graph.entities.id.length) sigma.refresh({ skipIndexation: isLarge() });
+}
+
+// Without a new index, entities that were without facts get no name: left out where indexing takes long.
+function isLarge() {
+  return drawn.order > MANY;
 }
 
 function reduceNode(node, attributes) {
