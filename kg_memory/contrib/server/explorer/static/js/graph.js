@@ -357,7 +357,9 @@ export function centre(entity) {
   const next = { x: data.x, y: data.y, ratio: Math.min(camera.ratio, 0.25) };
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(next);
   else camera.animate(next, { duration: 300 });
+// Draw the graph for another view. Only the view of a fact keeps what the view before it highlighted.
 }
+  if (state.view !== "fact") lit = { entities: new Set(), links: new Set() };
 
 export function zoom(factor) {
   const camera = sigma.getCamera();
