@@ -15,6 +15,7 @@ const MANY = 3000; // from this many links on, arrows are left out
 const VAST = 20000; // from this many links on, they are thin, and most are drawn after the entities
 const FEW = 250; // up to so many entities or links, all are named where there is room
 const COARSE = 3000; // links that a vast graph shows at first
+const TURNED = 1.6; // a change of the aspect ratio by this factor places a small graph anew
 const PER_FRAME = 3000; // changed links that are drawn in one frame while dragging
 const { EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram } = window.Sigma.rendering;
 const LINK_PROGRAMS = { arrow: EdgeArrowProgram, line: EdgeRectangleProgram };
@@ -31,6 +32,7 @@ let lively = new Int32Array(0); // the number of shown facts of each entity
 let dirty = new Set();
 let lit = { entities: new Set(), links: new Set() };
 let handlers = {};
+let aspect = 1; // width by height of the pane that the entities were placed for
 
 // Thin links cannot be hovered or clicked, so they are not drawn a second time for picking.
 class ThinProgram extends EdgeLineProgram {
@@ -73,11 +75,19 @@ export function startGraph(stage, areas, on) {
   sigma.on("leaveEdge", () => { stage.style.cursor = ""; });
   sigma.on("afterRender", () => drawLabels(sigma, drawn, font));
   sigma.on("afterRender", () => drawAreas(areas, sigma, drawn, { wanted: state.areas, chosen: state.view === "entity" ? look.graph.entityPlace.get(state.id) : undefined }));
-  new ResizeObserver(() => { if (stage.clientWidth) sigma.resize().refresh(); }).observe(stage);
+  new ResizeObserver(() => { if (stage.clientWidth) resize(); }).observe(stage);
   onLook("graph", load);
   onLook("time", redraw);
   onLook("doubts", () => recolour());
   onTheme(() => recolour());
+}
+
+// A small graph is placed anew in a pane of another shape, such as the half of a phone above the time plane.
+function resize() {
+  sigma.resize().refresh();
+  const { width, height } = sigma.getDimensions();
+  const turned = Math.max(width / height / aspect, (aspect * height) / width);
+  if (drawn.order && drawn.order <= SMALL && turned > TURNED) arrange(firstPositions(look.graph, null));
 }
 
 function load() {
@@ -165,7 +175,8 @@ export function arrange(positions, kept = false) {
   if (!graph.entities.id.length) return stop();
   const rounds = kept ? 60 : large ? 120 : 600;
   const { width, height } = sigma.getDimensions();
-  place(graph, positions, { rounds, aspect: width / height, every: large || still ? 1500 : 60 }, ({ positions: moved, done }) => {
+  aspect = width / height;
+  place(graph, positions, { rounds, aspect, every: large || still ? 1500 : 60 }, ({ positions: moved, done }) => {
     if (drawn !== shown || (still && !done && !large)) return;
     drawn.updateEachNodeAttributes((node, attributes) => {
       attributes.x = moved[2 * Number(node)];
@@ -346,7 +357,9 @@ export function lightUp(entities = [], links = []) {
   recolour();
 }
 
+// Draw the graph for another view. Only the view of a fact keeps what the view before it highlighted.
 export function choose() {
+  if (state.view !== "fact") lit = { entities: new Set(), links: new Set() };
   recolour();
 }
 
@@ -357,9 +370,7 @@ export function centre(entity) {
   const next = { x: data.x, y: data.y, ratio: Math.min(camera.ratio, 0.25) };
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(next);
   else camera.animate(next, { duration: 300 });
-// Draw the graph for another view. Only the view of a fact keeps what the view before it highlighted.
 }
-  if (state.view !== "fact") lit = { entities: new Set(), links: new Set() };
 
 export function zoom(factor) {
   const camera = sigma.getCamera();
