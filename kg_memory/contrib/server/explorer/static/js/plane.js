@@ -1,6 +1,6 @@
 // The time plane: valid time to the right, transaction time upwards, with the cross-hairs A and B.
 
-import { FAR, findTicks, showDay, showMinute } from "./dates.js";
+import { DAY, FAR, findTicks, showDay, showMinute } from "./dates.js";
 import { worldRange } from "./data.js";
 import { afterFrame, drawing, element, replace } from "./dom.js";
 import { count, t } from "./i18n.js";
@@ -194,12 +194,14 @@ function begin(event, letter) {
   parts[letter].focus({ preventScroll: true });
 }
 
-// At the very top, or near the line of the present, the time is "now" and moves on with the clock.
+// At the very top, or near the line of the present, the time is "now" and moves on with the clock. Where a pixel is more
+// than half a day, valid time moves by whole days.
 function goTo(letter, x, y) {
   const [at, held] = NAMES[letter];
+  const step = (range[1] - range[0]) / size.width > DAY / 2 ? DAY : 1;
   const time = fromX(Math.max(0, Math.min(size.width, x)));
   const present = Math.abs(x - toX(now())) < 4;
-  set({ [at]: present ? null : Math.round(time), [held]: y < 4 ? null : Math.round(fromY(Math.min(size.height, y))) });
+  set({ [at]: present ? null : step * Math.round(time / step), [held]: y < 4 ? null : Math.round(fromY(Math.min(size.height, y))) });
 }
 
 function nudge(event, letter) {
