@@ -122,7 +122,10 @@ async function open(sent = null) {
 
 async function readCounts() {
   const stats = await countWaiting();
-  counts.textContent = [count("messages", stats.episodes), count("entities", stats.entities), count("facts", look.graph.size)].join(" · ");
+  const quotes = stats.facts - look.graph.size;
+  counts.textContent = [count("messages", stats.episodes), count("entities", stats.entities), count("facts", stats.facts)].join(" · ");
+  if (quotes > 0) counts.append(` (${t("not drawn", { count: quotes.toLocaleString() })})`);
+  counts.title = quotes > 0 ? t("not drawn hint") : "";
   drawTabs();
 }
 

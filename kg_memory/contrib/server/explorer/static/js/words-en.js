@@ -17,7 +17,7 @@ export const ENGLISH = {
   "changes intro": "Compare two points of the time plane: A and B. The graph shows A, and colours what differs at B.", "from A to B": "From A ({a}, as known on {heldA}) to B ({b}, as known on {heldB}).", "no difference": "Nothing differs.",
   // counts
   "messages": "message|messages", "entities": "entity|entities", "facts": "fact|facts", "seconds": "second|seconds", "model calls": "model call|model calls", "tokens": "token|tokens", "facts shown|": "fact shown|facts shown", "steps|": "step|steps",
-  "facts shown": "facts shown", "and more": "and {count} more", "communities": "Communities", "nothing here": "Nothing here.",
+  "facts shown": "facts shown", "not drawn": "{count} not drawn", "not drawn hint": "They only quote a message, and the page shows the message.", "and more": "and {count} more", "communities": "Communities", "nothing here": "Nothing here.",
   // facts
   "kind state": "state", "kind event": "event", "kind plan": "plan", "not believed any more": "not believed any more", "not reviewed": "not reviewed", "disputed": "disputed", "doubtful since": "doubtful since {day}", "nothing in its place": "nothing in its place", "not confirmed": "not confirmed by its words",
   "nobody": "unknown speaker", "trust of": "trust {trust}", "no model call": "no model call", "confidence": "Confidence", "support": "Support", "trust": "Trust", "confidence hint": "How sure the reading was", "support hint": "How well the quote bears it out, by code", "trust hint": "How far its best source is trusted",

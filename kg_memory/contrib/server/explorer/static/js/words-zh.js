@@ -14,7 +14,7 @@ export const CHINESE = {
   "difference": "从 A 到 B 的差异", "begun": "开始", "ended": "结束", "retired": "撤回", "doubtful": "存疑",
   "begun hint": "在 A 不成立而在 B 成立：开始了，或后来才得知", "ended hint": "在 A 成立而在 B 已结束", "retired hint": "在 A 成立，而在 B 已不再相信", "doubtful hint": "在 B 存疑而在 A 不存疑：其依据已结束或被否定",
   "changes intro": "比较时间平面上的 A、B 两点。图谱显示 A，并标出在 B 不同之处。", "from A to B": "从 A（{a}，按 {heldA} 所知）到 B（{b}，按 {heldB} 所知）。", "no difference": "没有差异。",
-  "messages": "条消息", "entities": "个实体", "facts": "条事实", "seconds": "秒", "model calls": "次模型调用", "tokens": "个词元", "facts shown|": "条事实", "steps|": "步",
+  "messages": "条消息", "entities": "个实体", "facts": "条事实", "seconds": "秒", "model calls": "次模型调用", "tokens": "个词元", "facts shown|": "条事实", "not drawn": "{count} 条未画出", "not drawn hint": "它们只是引用消息；页面显示消息本身。", "steps|": "步",
   "facts shown": "显示的事实", "and more": "另有 {count} 条", "communities": "社群", "nothing here": "这里没有内容。",
   "kind state": "状态", "kind event": "事件", "kind plan": "计划", "not believed any more": "不再相信", "not reviewed": "未审核", "disputed": "有争议", "doubtful since": "自 {day} 起存疑", "nothing in its place": "没有替代", "not confirmed": "原话不足以证实",
   "nobody": "说话者不明", "trust of": "可信度 {trust}", "no model call": "未调用模型", "confidence": "置信度", "support": "支持度", "trust": "可信度", "confidence hint": "读取时有多确定", "support hint": "引文在多大程度上支持它（由代码检查）", "trust hint": "最可信来源的可信度",
