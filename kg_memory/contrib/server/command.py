@@ -54,6 +54,7 @@ STOP_MCP_SECONDS = 10.0
 SWITCH_SECONDS = 0.0005
 """Python's thread switch interval, in seconds: shorter than usual, as searches wait for other threads at each query."""
 MOST_PORTS = 65_535
+_INSTALL = "pip install 'temporal-kg-memory[server]' (in a clone: pip install -e '.[server]')"
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
@@ -135,7 +136,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         from kg_memory.contrib.server.keys import KeyRing  # noqa: PLC0415
         from kg_memory.contrib.server.service import Options  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"serve needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
+        raise MissingExtra(f"serve needs {error.name}: {_INSTALL}") from None
     if not 0 <= arguments.port <= MOST_PORTS:
         raise InputError(f"port must be from 0 to {MOST_PORTS}, got {arguments.port}")
     _check_address(arguments.host, arguments.port)
@@ -254,7 +255,7 @@ def mcp(arguments: Namespace, screen: Screen) -> int:
         from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: F401, PLC0415
         from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"mcp needs {error.name}: pip install 'temporal-kg-memory[server]'") from None
+        raise MissingExtra(f"mcp needs {error.name}: {_INSTALL}") from None
     caller = Caller.make(LAUNCHED, namespace_of(arguments), arguments.profile, arguments.user, arguments.recall_from)
     with open_memory(arguments, screen) as memory:
         asyncio.run(_serve_stdio(memory, caller))

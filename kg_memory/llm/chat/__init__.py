@@ -74,7 +74,7 @@ def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int 
     try:
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - optional, and slow to import
     except ImportError:
-        hint = "install langchain (pip install 'temporal-kg-memory[agents]')"
+        hint = "pip install 'temporal-kg-memory[agents]' (in a clone: pip install -e '.[agents]')"
         raise SettingsError(f"the model {name} needs langchain, which is not installed: {hint}") from None
     limits: dict[str, Any] = {"temperature": 0, "timeout": timeout, "max_retries": 0}
     limits |= {} if max_tokens is None else {"max_tokens": max_tokens}
