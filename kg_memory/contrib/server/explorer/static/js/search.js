@@ -70,9 +70,9 @@ function leftOut(results) {
   return element("details", {}, element("summary", {}, t("left out", { count: out.length })), element("ul.lines", {}, out.slice(0, 60).map((one) => element("li", {}, element("p", {}, one.text || one.id), element("p.faint.small", {}, one.left_out)))));
 }
 
-// Highlight the first results, and a path to each from the entities that the question names.
+// Highlight the first results, and a path to each from the entities that the question names, if the search is still shown.
 function light(results) {
-  lightUp(...findLight(results.facts.slice(0, 3).map((fact) => fact.id), []));
+  if (state.view === "search") lightUp(...findLight(results.facts.slice(0, 3).map((fact) => fact.id), []));
 }
 
 function lit(node, facts, entities) {
