@@ -339,6 +339,7 @@ function drawHover(context, data, settings) {
   context.beginPath();
   context.arc(data.x, data.y, data.size + 2, 0, Math.PI * 2);
   context.stroke();
+  if (labels.shown.some((name) => name.box && name.text === data.label)) return;
   context.fillStyle = colour("surface");
   context.strokeStyle = colour("line-strong");
   context.lineWidth = 1;
