@@ -88,6 +88,10 @@ def test_graph_fills_its_pane_and_its_names_cover_nothing(page: Page, offline: G
         spots = [[*spot, *spot] for name in names for spot in name.get("spots", ())]
         for one, other in [*combinations(boxes, 2), *product(boxes, nodes + spots)]:
             assert one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1], namespace
+    page.go("ns=demo&view=search&q=Oslo")
+    page.shows("What an agent gets")
+    page.go("ns=demo&at=2023-12-24T00:00:00.000Z")  # the light of the search goes out, and Lisbon gets its first fact
+    page.until(lambda: "Lisbon" in {name["text"] for name in page.driver.execute_async_script(NAMES)[0]})
 
 
 def test_link_restores_comparison_of_two_times(page: Page) -> None:
@@ -106,7 +110,7 @@ def test_link_restores_comparison_of_two_times(page: Page) -> None:
 
 def test_keyboard_shortcuts_open_every_view(page: Page) -> None:
     page.open("ns=demo")
-    for key, view in (("r", "review"), ("d", "changes"), ("s", "search"), ("[", "at=")):
+    for key, view in (("r", "review"), ("d", "changes"), ("s", "search"), ("m", "saved"), ("[", "at=")):
         page.press(key)
         page.until(lambda view=view: view in page.run("return location.hash"))
     page.press("/")

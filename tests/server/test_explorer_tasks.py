@@ -91,8 +91,7 @@ def test_saved_memories_are_traced_deleted_and_disabled(page: Page, offline: Gra
     for content, at in (("I live in Bergen.", "2024-01-10"), ("I moved to Oslo.", "2024-06-10")):
         offline.add(content, speaker="Liv", at=at, namespace="saved/1")
     offline.facts.add("Liv", "likes", HOSTILE, sentence=f"Liv likes {HOSTILE}", at="2024-01-01", namespace="saved/1")
-    page.open("ns=saved/1")
-    page.press("m")
+    page.open("ns=saved/1&view=saved")
     page.shows("Saving is on.")
     page.shows(HOSTILE)
     assert "Bergen" not in page.text("#saved"), "that fact has ended"
@@ -114,13 +113,10 @@ def test_saved_memories_are_traced_deleted_and_disabled(page: Page, offline: Gra
     page.shows("Saving is on.")
     assert not offline.stats(namespace="saved/1").paused
     page.resize(390)
-    try:
-        page.open("ns=saved/1&view=saved&pane=panel")
-        page.shows("Bergen", "#saved")
-        assert page.violations() == []
-        assert page.run("return document.documentElement.scrollWidth <= innerWidth")
-    finally:
-        page.resize(1440)
+    page.open("ns=saved/1&view=saved&pane=panel")
+    page.shows("Bergen", "#saved")
+    assert page.violations() == []
+    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_namesakes_are_split_and_split_is_undone(page: Page, offline: GraphMemory) -> None:
