@@ -38,11 +38,11 @@ STATED = 40
 
 @dataclass(frozen=True, slots=True)
 class QuestionStatistics:
-    """The words and names of a question, and how often the memory contains them.
+    """How often the words and names of a question occur in the memory.
 
-    `frequencies` counts the nodes with a word, by kind: ``{"facts": {"paris": 3}}``; `counts` counts all nodes of a
-    kind. `subjects` are hashes of the known names in the question, and of the asker's for "I"; `named`: a known name is
-    in it.
+    `frequencies`: the number of stored nodes with each word, by kind: ``{"facts": {"paris": 3}}``. `counts`: the number
+    of all nodes by kind. `subjects`: name hashes of the known entities in the question, and of the person who asks if
+    it says "I". `named`: whether the question names a known entity.
     """
 
     terms: Sequence[str]
@@ -58,15 +58,15 @@ class QuestionStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The features from which the probability of an answer is computed; the defaults are typical values.
+    """Features of search results from which `probability` estimates whether they answer a question.
 
-    Nearness is similarity to the question, from 0 to 1; 0.5 is as near as a random message.
+    Nearness is the similarity to the question, from 0 to 1; a random message has 0.5. The defaults are typical values.
 
-    - `known`: the share of the question's words that are stored.
-    - `covered`: the best score by words, divided by the highest possible score.
-    - `agreed`: how far the searches by words and by meaning agree on the best result.
-    - `nearest`, `lines`: the nearness of the best result, and the average of the best messages.
-    - `told`: the score of the best fact that the subject stated, minus that of the best fact of others.
+    - `known`: the share of the question's words that occur in the memory.
+    - `covered`: the best BM25 score, divided by the highest possible score.
+    - `agreed`: how much the BM25 search and the vector search agree on the best result, 0 to 1.
+    - `nearest`: the nearness of the best result. `lines`: the mean nearness of the best messages.
+    - `told`: the score of the best fact stated by the subject, minus that of the best fact stated by others.
     """
 
     known: float = 0.0
@@ -87,11 +87,11 @@ UNLIKELY, NO = 0.2, 0.1
 
 
 def read_baseline(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return how far apart two stored messages usually are, and who speaks: ``{"distance": 0.4, "speakers": ["Ann"]}``.
+    """Return the mean distance of two stored messages, and some speakers: ``{"distance": 0.4, "speakers": ["Ann"]}``.
 
-    Hits are compared with this baseline. Both values come from a sample. The distance is the average cosine distance of
-    embeddings, or None for fewer than two messages. *count* is the number of messages. The result is cached if
-    *all_read*: all have an embedding.
+    Both come from a sample of messages. "distance" is the cosine distance of embeddings, None for fewer than two
+    messages. *model* is the embedding model, *count* the number of messages. The result is cached if *all_read*, that
+    is, if all messages have embeddings.
     """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
@@ -105,10 +105,10 @@ def weigh_evidence(
     near: Mapping[str, float] | None = None,
     baseline: Row | None = None,
 ) -> Evidence:
-    """Return the features that say whether the search results *hits* contain an answer to the question *asked*.
+    """Compute the features from which `probability` estimates whether the search results *hits* answer a question.
 
-    *tellers* maps fact ids to the speakers who stated the fact, *near* message ids to their cosine similarity to the
-    question. *baseline* is the result of `read_baseline`.
+    *asked*: statistics of the question's words. *tellers*: the speakers who stated a fact, by fact id. *near*: the
+    cosine similarity of messages to the question, by message id. *baseline*: the result of `read_baseline`.
     """
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
@@ -138,10 +138,11 @@ def _subject_lead(
     speakers: Iterable[str | None],
     asked: QuestionStatistics,
 ) -> float:
-    """Return the score of the best fact that the subject stated, minus that of the best fact of others, from -1 to 1.
+    """Return how much better the subject's own facts match the question than the facts of others, from -1 to 1.
 
-    The subject is an entity in the question, or the asker for "I"; 0 without a subject. *shares* maps fact ids to
-    scores, *tellers* to speakers. *speakers* are some speakers of messages.
+    This is the score of the best fact stated by the subject, minus the score of the best fact stated by others. The
+    subject is an entity in the question, or the asker for "I"; without a subject, the result is 0. *shares*: scores by
+    fact id. *tellers*: speakers by fact id. *speakers*: known speakers in this namespace.
     """
     if not asked.subjects:
         return 0.0
@@ -155,10 +156,10 @@ def _subject_lead(
 
 
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
-    """Return how near the best of *hits* are to the question, 0 to 1; 0.5 is as near as two random messages.
+    """Return how similar the best *hits* are to the question, from 0 to 1; two random messages have 0.5.
 
-    *hits* are pairs ``(id, cosine similarity)``, best first. *distance* is the average cosine distance of two messages.
-    The higher *count*, the number of stored nodes, the more hits are averaged.
+    *hits*: pairs ``(id, cosine similarity)``, best first. *distance*: the mean cosine distance of two messages.
+    *count*: the number of stored nodes; the larger it is, the more hits are averaged.
     """
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)
@@ -167,7 +168,7 @@ def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
 
 
 def likelihood(evidence: Evidence) -> tuple[float, float]:
-    """Return ``(0.9, 0.4)``: the probabilities that the memory knows the question's subject, and the detail asked."""
+    """Return the probabilities that the memory knows the question's subject, and the detail asked: ``(0.9, 0.4)``."""
     subject, detail = (
         BIASES[level] + sum(getattr(WEIGHTS, name) * getattr(evidence, name) for name in names)
         for level, names in (("subject", SUBJECT), ("detail", DETAIL))

@@ -60,9 +60,9 @@ def find_time(question: SearchQuery) -> Flow[QuestionTime]:
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:
-    """Return the start of *value*, such as "2024-05", in microseconds since the epoch; for None, *time* (now).
+    """Parse *value*, such as "2024-05"; return its start in microseconds since the epoch. None gives *time* (now).
 
-    Errors: `InputError`, which calls the value *name*, if *value* is not a time or has no start.
+    *name* is the parameter's name in error messages. Errors: `InputError` if *value* is not a time or has no start.
     """
     if value is None:
         return time
@@ -111,10 +111,10 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Return the time words of *question*, their period and its unit: ``("in May", (since, until), one month)``.
+    """Find the time words of *question*: return ``("in May", (since, until), one month)``, or three times None.
 
-    All are None without time words. Times are microseconds; *time* is now. *asker*: the name of the person who asks.
-    Stored facts, as believed at *believed_at*, give the dates of events ("before I moved").
+    The values are the words, their period, and its unit; times are microseconds. *asker*: the name of the person who
+    asks. *time*: now. The dates of events ("before I moved") come from facts that the memory had at *believed_at*.
     """
     words: list[str] = []
     vagueness: list[int] = []
@@ -135,9 +135,9 @@ def _find_in_words(
 
 
 def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
-    """Return hashes of the names that the subject of *event* ("before she moved") may have.
+    """Return name hashes of the persons who may be the subject of *event*: for "she moved", all names in *question*.
 
-    They are the possible names in *question*, and the *asker* if it says "I" or the event has no subject.
+    The *asker* is one of them if the event has the subject "I" or none.
     """
     about = replace_unstorable(f"{event.subject or ''} {question}")
     who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
@@ -145,10 +145,10 @@ def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the period before, after or during *event* ("before she moved"), by stored facts; None if unknown.
+    """Return the period before, after or during *event* ("before she moved"), by the dates of stored facts, or None.
 
-    *subjects*: hashes of possible names of its subject. *believed_at*: when the facts must have been believed. *time*:
-    now. Times are microseconds since the epoch.
+    *subjects*: name hashes of the persons whose event it may be. *time*: now. *believed_at*: use facts as the memory
+    had them at this time. All times are microseconds since the epoch.
     """
     rows = yield from fetch(
         EVENTS,
@@ -174,14 +174,14 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
 
 
 def _edge(rows: Sequence[Row], edge: str) -> int | None:
-    """Return the latest known start of the facts in *rows*, or for the *edge* "end" their latest known end, or None."""
+    """Return the latest start of the facts in *rows*, or their latest end if *edge* is "end"; None if unknown."""
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
     return max((row["valid_at"] for row in rows if row["valid_at"] != OPEN_START), default=None)
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
-    """Return the time of a question as shown to users; *words*: its time words ("in May"), or None; *time*: now."""
+    """Convert the time of a question to the form for users; *words* are its time words ("in May"), *time* is now."""
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
@@ -215,18 +215,18 @@ Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the time at which to check facts: the last instant of *window*, as believed at *believed_at*.
+    """Return the point in time at which to check facts: the last instant of *window*, else *believed_at*.
 
-    If *window* is None or has no end, the time is *believed_at*.
+    The latter is used if *window* is None or has no end. Facts are checked as the memory knew them at *believed_at*.
     """
     until = OPEN_END if window is None else window[1]
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
 
 
 def add_warnings(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Return *rows* of facts with warnings: `doubt` for doubtful facts, and `absent` for facts that ended, at *point*.
+    """Add warnings to *rows* of facts: `doubt` for a doubtful fact, `absent` for a fact that ended unreplaced.
 
-    A fact is doubtful if a fact from which it was derived has ended or was refuted. Replaced facts do not get `absent`.
+    A fact is doubtful at *point* (a point in time) if a fact from which it was derived has ended or was refuted.
     """
     premised = [row["fact"]["id"] for row in rows if row["fact"].get("premises")]
     sentences: Sentences = {}
@@ -243,7 +243,8 @@ def add_warnings(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
     """Return why a fact is doubtful: ``{"since": ..., "precision": "day", "because": [{"id": ..., "sentence": ...}]}``.
 
-    ``because``: each fact was derived from the next, and the last has ended or was refuted. *sentences*: by fact id.
+    ``because`` is the chain of facts from which it was derived; the last of them has ended or was refuted. *sentences*:
+    texts by fact id.
     """
     *way, last = doubt.path
     path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
@@ -252,7 +253,7 @@ def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]
 
 
 def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
-    """Return the facts *ids* and all facts from which they were derived, by id; and their sentences, by id.
+    """Return the facts *ids* and all facts from which they were derived: (facts by id, sentences by id).
 
     Reading stops after about `MOST_GROUNDS` facts.
     """
@@ -270,9 +271,9 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return up to *most* facts derived from the facts *ids*: ``{derived fact: fact it is derived from}``, as ids.
+    """Return up to *most* facts that were derived from the facts *ids*: ``{derived fact id: id of its premise}``.
 
-    Directly derived facts come first, then facts derived from these, and so on.
+    Directly derived facts come first, then facts derived from those, and so on.
     """
     before: dict[str, str] = {}
     edge = sorted(ids)
@@ -316,10 +317,10 @@ def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()
 
 
 def _with_warning(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact in one of its periods, with `absent` added if it ended, or `doubt` if it is doubtful.
+    """Return *row*, a fact in one of its periods, with `doubt` if it is doubtful, or `absent` if it ended unreplaced.
 
-    *absent*: pairs ``(fact id, end)`` of facts that ended and were not replaced. *doubts*: the reasons for doubt by
-    fact id; a fact that has ended by *point* gets none. *sentences*: texts of facts by id.
+    *absent*: pairs ``(fact id, end)`` of the facts that ended and were not replaced. *doubts*: reasons for doubt by
+    fact id, ignored for facts that have ended by *point*. *sentences*: texts by fact id.
     """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
@@ -331,10 +332,10 @@ def _with_warning(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tu
 
 # Ended facts without a replacement
 def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
-    """Return facts that *episodes* state and that ended without a replacement: "Ann has a car", until she sold it.
+    """Return facts stated by *episodes* that ended and were not replaced: "Ann has a car", which she sold.
 
-    *episodes*: ids of messages, best first. *question*: the facts must share a word with it, besides their subject's
-    name. *point*: the facts must have ended by then. At most `MOST_ABSENT` facts are returned.
+    *episodes*: message ids, best first. A fact must share a word with *question*, besides its subject's name, and must
+    have ended by *point*. At most `MOST_ABSENT` facts are returned.
     """
     if not episodes:
         return []
@@ -353,9 +354,9 @@ def _find_words(fact: Fact) -> set[str]:
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``{(fact id, end)}`` of the states in *rows* that have ended by *point* and were not replaced.
+    """Return ``{(fact id, end)}`` for the facts in *rows* that are states, ended by *point*, and were not replaced.
 
-    A fact is replaced if another fact supersedes it, or gives the next value of a predicate such as "lives in".
+    A fact is replaced by a fact that supersedes it, or that gives the next value of a predicate such as LIVES_IN.
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     params = {"as_of": point.as_of, "believed_at": point.believed_at}
@@ -372,7 +373,7 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact in one of its periods, is a reviewed state that has ended by *point*.
+    """Return whether *row*, a fact in one of its periods, is an accepted state ("lives in") that has ended by *point*.
 
     Its predicate must be in the present tense, or have one value at a time, such as LIVES_IN.
     """
@@ -383,12 +384,12 @@ def _has_ended(row: Row, point: Point) -> bool:
 
 
 def _is_single(name: str) -> bool:
-    """Return whether the predicate *name* allows one value at a time: a subject "lives in" one place."""
+    """Return whether a subject has only one value of the predicate *name* at a time: one place for "lives in"."""
     predicate = canonical_predicate(name)
     return predicate is not None and predicate.single_valued is True
 
 
 @cache
 def _single_valued() -> list[str]:
-    """Return the built-in predicates in the present tense that allow one value at a time, such as LIVES_IN."""
+    """Return the built-in predicates in the present tense with one value at a time: ``["LIVES_IN", ...]``."""
     return [name for name in canonical_predicates() if is_present(name) and _is_single(name)]

@@ -244,9 +244,9 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _complete(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
-    """Return *episodes* (messages) with remarks, such as "no longer so since May", and the questions that they answer.
+    """Add remarks ("no longer so since May"), and the questions that they answer, to the messages *episodes*.
 
-    Messages to which these refer are inserted, and the last messages dropped. *stored* has database rows by id.
+    Messages to which a remark refers are inserted in place of the last messages. *stored*: database rows by id.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
@@ -280,9 +280,9 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 
 
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
-    """Return the ids of the messages in *episodes* that have no content, such as "Noted.".
+    """Return the ids of the messages in *episodes* without content, such as "Noted.".
 
-    *episodes* maps ids to database rows, which contain the message before: after a question, "Sure!" has content.
+    *episodes*: database rows by id, with the previous message, because "Sure!" has content if it answers a question.
     """
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()
@@ -294,10 +294,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return ``{message id: question}`` for messages that answer a question at the end of the message before.
+    """Return ``{message id: question}`` for each message that answers a question at the end of the previous message.
 
-    *episodes* has the question or the answer. *beside* maps their ids to database rows with the messages `before` and
-    `after`.
+    *episodes*: messages, either questions or answers. *beside*: database rows by message id, with the neighbouring
+    messages `before` and `after`.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:

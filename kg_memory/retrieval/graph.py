@@ -154,7 +154,7 @@ _FOUND, _RANKED = TypeAdapter(Found), TypeAdapter(Ranked)
 
 
 def encode(values: Mapping[str, Any]) -> Plain:
-    """Convert the results of the graph's steps, such as `SearchQuery` or `Found`, to JSON values for its state."""
+    """Convert the results of the graph's steps, such as `SearchQuery` or `Found`, to JSON for the LangGraph state."""
     state: Plain = {}
     for key, value in values.items():
         match value:
@@ -173,7 +173,7 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Convert the JSON values of the graph's state to the results of its steps: the reverse of `encode`.
+    """Convert the JSON values of the LangGraph state to the results of the graph's steps, the reverse of `encode`.
 
     Errors: `InputError` if the question is missing or its options are not valid.
     """
@@ -197,6 +197,6 @@ def _decode_context(state: Mapping[str, Any]) -> Context:
 
 
 def _plain_lines(context: Context) -> list[Plain]:
-    """Return the lines of *context* as JSON objects, then the results left out of it, with the reason."""
+    """Return the lines of *context* as JSON objects, followed by the results that were left out, with reasons."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)

@@ -42,11 +42,11 @@ Stage = tuple[str, float]
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """A question, and how to answer it: the validated options of a search.
+    """A question and the validated options of its search.
 
-    `limit` is the maximum number of results of each kind. `max_tokens` is the maximum length of the context (the text
-    for a prompt); 0 means that none is written. `as_of`, `during` and `believed_at` are times as the user gave them,
-    not parsed yet. `recall_from`: further namespaces to search, beside the one of the search.
+    `limit`: the maximum number of results of each kind. `max_tokens`: the maximum length of the context (text for a
+    prompt); 0 writes no context. `as_of`, `during` and `believed_at`: times as the user gave them, not parsed yet.
+    `recall_from`: further namespaces to search.
     """
 
     text: str
@@ -96,7 +96,7 @@ class SearchQuery:
         return cls(given.pop("question"), **given)
 
     def as_state(self) -> dict[str, Any]:
-        """Return the question and its changed options as JSON: ``{"question": "Where is Ann?", "limit": 5}``."""
+        """Return the question and all options that are not defaults as JSON: ``{"question": "...", "limit": 5}``."""
         changed = {name: value for name in _NAMES if (value := getattr(self, name)) != _DEFAULTS[name]}
         plain: dict[str, Any] = {"where": to_plain(self.where) if self.where else None, "center": list(self.center)}
         plain["recall_from"] = list(self.recall_from)
@@ -110,7 +110,7 @@ _NAMES = tuple(_DEFAULTS)
 
 
 def _plain_period(during: Any) -> Any:
-    """Convert *during* to JSON: words and None are unchanged; a pair becomes a list, its dates ISO 8601 texts."""
+    """Convert the option *during* to JSON: a pair of dates becomes a list of ISO 8601 texts, all else is unchanged."""
     is_pair = isinstance(during, Iterable) and not isinstance(during, str)
     return list(map(iso_or_text, during)) if is_pair else during
 
@@ -134,16 +134,15 @@ def make_search_query(
 
 
 def lines_within(max_tokens: Any) -> int:
-    """Return how many results of each kind to search for a text of *max_tokens* tokens; at least `MIN_LINES`."""
+    """Return how many results of each kind to search for a context of *max_tokens* tokens; at least `MIN_LINES`."""
     return max(MIN_LINES, max_tokens // TOKENS_A_LINE) if isinstance(max_tokens, int) else MIN_LINES
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about ("in May"): when facts must be true, and when the memory believed them.
+    """The time that a question is about: when facts must be true ("in May"), and when the memory must have known them.
 
-    `instants` and `time` are this time twice: as parameters of database queries, and as shown to users. `past`: whether
-    it is over.
+    `instants` has this time as parameters of database queries, `time` as shown to users. `past`: whether it has ended.
     """
 
     instants: Instants
@@ -153,12 +152,12 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True)
 class Found(QuestionTime):
-    """The result of the search step: the search results of each kind, such as facts, and the time of the question.
+    """The result of the search step: the candidates of each kind, such as facts, and the time of the question.
 
-    `named`, `centers`: ids of entities in the question, and in its option `center`. `unread`: ids of found messages
-    that no model has read yet. `relevance`: the probability that the memory has an answer, computed from `evidence`.
-    `doubt`: why there may be no answer. `degraded`: why the search by meaning was skipped. `namespaces`: those with
-    data, if several were searched.
+    `named`: ids of entities in the question. `centers`: ids of entities in its option `center`. `unread`: ids of found
+    messages whose facts are not extracted yet. `relevance`: the probability that the memory has an answer, computed
+    from `evidence`. `doubt`: why there may be no answer. `degraded`: the embedding error because of which the vector
+    search was skipped. `namespaces`: those with data, if several were searched.
     """
 
     hits: Mapping[Kind, Hits]
@@ -255,14 +254,14 @@ def _possible_names(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _has_terms(word: str) -> bool:
-    """Return whether *word* is a search word, that is, not a stop word."""
+    """Return whether *word* is a search term: False for a stop word such as "the"."""
     return bool(terms(word))
 
 
 def _forms(stretch: str) -> list[str]:
-    """Return the spellings in which the phrase *stretch* may be stored as a name.
+    """Return the spellings of the phrase *stretch* under which a name may be stored.
 
-    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``; "Ann Lee" gives "Ann-Lee" too, and the other way round.
+    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``; "Ann Lee" also gives "Ann-Lee", and "Ann-Lee" gives "Ann Lee".
     """
     bare = _EDGES.sub("", stretch)
     plain = without_possessive(bare)

@@ -80,11 +80,11 @@ class Part(Value, extra="forbid"):
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """The time of a question: any instant in ``[since, until)``, in microseconds since the epoch.
+    """The time of a question, any instant in ``[since, until)``, in microseconds since the epoch.
 
-    `believed_at`: the memory is asked as of this time. `unreviewed`: include facts that wait for review. `vagueness`:
-    if None, only facts true at the time are returned; otherwise they come first, then results up to so many
-    microseconds before or after it.
+    `believed_at`: search the memory as it was at this time. `unreviewed`: include facts that await a review.
+    `vagueness`: if None, only facts true at the time are returned; otherwise results up to so many microseconds before
+    or after it are returned too, with lower scores.
     """
 
     since: int
@@ -110,10 +110,10 @@ class Instants:
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """A question as rerankers see it: its text, its time, and the entities that it names.
+    """A question in the form that rerankers get: its text, its time, and the entities that it names.
 
-    `past`: its time is over. `center` and `centers`: names and ids of the entities to search around. `named`: ids of
-    the entities in the text.
+    `past`: its time has ended. `center`, `centers`: names and ids of the entities to search around. `named`: ids of the
+    entities in the text.
     """
 
     text: str
@@ -241,7 +241,7 @@ class Reranker(Protocol):
 
 @runtime_checkable
 class ServedReranker(Reranker, Protocol):
-    """Protocol of rerankers that record which facts a search returned, for example to count how often each is used."""
+    """Protocol of rerankers that record which facts each search returned, for example to count the uses of a fact."""
 
     def record(self, facts: Sequence[str]) -> Flow[None]:
         """Record that a search returned the facts with the ids *facts*."""

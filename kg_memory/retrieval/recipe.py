@@ -125,9 +125,10 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def _lasts(since: int, until: int, instants: Instants) -> bool:
-    """Return whether a fact began before the day that the question names; if it names an instant, and goes on after it.
+    """Return whether the period of a fact, from *since* to *until*, began before the day in the question.
 
-    A day of the question is one in UTC, a day of a fact one of its message's zone.
+    If the question names an instant, the fact must also continue after it. A day in the question is a day in UTC; the
+    day of a fact is one in its message's time zone.
     """
     is_instant = instants.until - instants.since <= 1
     return since < instants.since - ZONES and (until > instants.until or not is_instant)

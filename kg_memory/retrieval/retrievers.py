@@ -38,11 +38,11 @@ EVERYTHING = Step("", {})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to search for one kind of result, such as facts: the filter, the time, and the number of results.
+    """Where to search for one kind of result, such as facts: the filter, the time, and the number of results.
 
-    `count`: the number of nodes to search. `limit`: the most results. `instants`: when facts must be true. `names`:
-    entity ids by the normalised names in the filter `where`. `matching_step`: Cypher that begins a query with the nodes
-    that match the filter, if these are few (see `narrow_scope`).
+    `count`: the number of stored nodes. `limit`: the maximum number of results. `instants`: when facts must be true.
+    `names`: entity ids for the names in the filter `where`. `matching_step`: Cypher that starts a query from the nodes
+    that match the filter, used if these are few (see `narrow_scope`).
     """
 
     kind: Kind
@@ -54,36 +54,36 @@ class Scope:
     matching_step: Step | None = None
 
     def filter_step(self, *carried: str) -> Step:
-        """Return Cypher that keeps only rows which match the filter. *carried*: columns to pass on."""
+        """Return a Cypher clause that keeps only the rows that match the filter. *carried*: columns to pass on."""
         return EVERYTHING if self.where is None else filter_step(self.where, self.kind, self.names, carried)
 
     def post_filter_step(self, *carried: str) -> Step:
-        """Return Cypher to filter results after a search: it keeps rows that match the filter, and facts that are true.
+        """Return a Cypher clause for use after an index search: it keeps rows that match the filter and are true.
 
-        *carried*: columns to pass on. With `matching_step`, the query starts from matching nodes, and true facts are
-        the only condition.
+        *carried*: columns to pass on. A fact is true if one of its periods fits `instants`. With `matching_step`, all
+        rows match the filter already, and only the time is checked.
         """
         passing = EVERYTHING if self.matching_step else self.filter_step(*carried)
         return Step(passing.cypher + cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed), passing.params)
 
     @property
     def is_post_filtered(self) -> bool:
-        """Whether a filter drops results after the search, so that it must examine more than `limit` nodes."""
+        """Whether results are filtered after the index search, so that it must return more than `limit` nodes."""
         return self.kind == "facts" or (self.where is not None and self.matching_step is None)
 
     @property
     def examined(self) -> int:
-        """The number of nodes to examine first: `limit`, or twice as many if a filter drops some afterwards."""
+        """The number of nodes to get from the index at first: `limit`, or twice as many if a filter follows."""
         return self.limit * 2 if self.is_post_filtered else self.limit
 
     def best(
         self, query: str, max_examined: int, first: int = 0, min_texts: int = 0, param: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
-        """Run the search *query*, and return its results as ``(id, score)``, best first.
+        """Run the search *query* until `limit` results pass the filter; return them as ``(id, score)``, best first.
 
-        The query parameter named *param* is the number of nodes to examine: *first*, or `self.examined` if that is 0.
-        If fewer than `limit` results pass the filter, the search is repeated with `DEEPER` times as many, up to
-        *max_examined*. *min_texts*: if set, the minimum of the parameter ``looked``, the number of texts to score.
+        The first run examines *first* nodes (`self.examined` if 0). While too few pass the filter, the next run
+        examines `DEEPER` times as many, up to *max_examined*. *param* is the query parameter for this number.
+        *min_texts*: the minimum of the query parameter ``looked``, the number of texts to score.
         """
         examined = first or self.examined
         while True:
@@ -103,7 +103,7 @@ def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Run several database reads as one query and return the rows of each; pass on any other *effect* (I/O request)."""
+    """Run a list of database reads as one query and return the rows of each; pass on any other *effect* (request)."""
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -121,10 +121,9 @@ def scores_of(rows: Sequence[Row]) -> list[Scored]:
 
 
 def narrow_scope(scope: Scope) -> Flow[Scope]:
-    """Return *scope* limited to the nodes that match its filter, if these are at most `FEW`; else unchanged.
+    """Set `matching_step` of *scope* to Cypher that finds the nodes matching its filter, if at most `FEW` match.
 
-    `matching_step` of the new scope is Cypher that finds these nodes. *scope* is also unchanged if its filter has only
-    ``$or`` and ``$not``.
+    Otherwise *scope* is returned unchanged, as it is for a filter that has only ``$or`` and ``$not``.
     """
     if scope.where is None or not scope.count:
         return scope
@@ -213,10 +212,10 @@ def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
 
 
 def measure_leading(frequencies: Mapping[str, int], factor: float = 1.0) -> tuple[int, int]:
-    """Return how many of the rarest words to look up, and how many index entries they have: ``(3, 4200)``.
+    """Return how many of the rarest words to look up in the index, and how many index entries they have: ``(3, 4200)``.
 
-    *frequencies* maps words to their numbers of index entries. The total is at most ``MOST_POSTINGS * factor``, unless
-    the rarest word alone has more. *factor* is 1, or more for a large graph.
+    *frequencies*: the number of index entries of each word. The total is limited to ``MOST_POSTINGS * factor``, but the
+    rarest word is always used. *factor* is 1, or more for a large graph.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -227,11 +226,11 @@ def measure_leading(frequencies: Mapping[str, int], factor: float = 1.0) -> tupl
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, factor: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return rare words of a question, and pairs of its less rare words: ``(["oslo"], [["sister", "violin"]])``.
+    """Return the words by which to preselect texts for scoring: rare words, and pairs of less rare words.
 
-    Only texts with a rare word, or both words of a pair, are worth scoring. The rare words occur in at most *texts*
-    nodes together. Both lists are empty if looking them up would not save time. *frequencies* maps words to numbers of
-    nodes. *factor* is 1, or more for a large graph.
+    Example: ``(["oslo"], [["sister", "violin"]])``; a text is scored if it has a rare word or both words of a pair. The
+    rare words occur in at most *texts* nodes together. Both lists are empty if a preselection would not save time.
+    *frequencies*: the number of nodes with each word. *factor* is 1, or more for a large graph.
     """
     count, postings = measure_leading(frequencies, factor)
     terms = _rarest_first(frequencies)[:count]
@@ -276,7 +275,7 @@ MOST_NEIGHBOURS = 1000
 
 
 def search_meaning(scope: Scope, vector: Vector | None) -> Flow[list[Scored]]:
-    """Return ``(id, score)`` of the nodes in *scope* whose embeddings are nearest to *vector*; ``[]`` if it is None."""
+    """Vector search: return ``(id, score)`` of the nodes in *scope* with embeddings nearest to *vector*, best first."""
     if vector is None or not scope.count:
         return []
     params: Params = {"vector": vector, "param": "compared"}
@@ -313,10 +312,10 @@ USUAL = "What is it?"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A transformation of question embeddings that weakens what all messages in a namespace have in common.
+    """A linear transformation of question embeddings that removes the content common to all messages of a namespace.
 
-    `center`: the mean of the message embeddings. `directions`: the directions in which they vary most, as rows.
-    `shares`: the factors, 0 to 1, for these directions.
+    `center`: the mean of the message embeddings. `directions`: their first principal components, as rows. `shares`: the
+    factors, 0 to 1, by which these components are scaled.
     """
 
     center: Array
@@ -324,7 +323,7 @@ class Contrast:
     shares: Array
 
     def apply(self, vector: Vector, usual: Vector) -> Vector:
-        """Return the question embedding *vector* with less weight on what all messages have in common.
+        """Return the question embedding *vector* with less weight on the content common to all messages.
 
         *usual* is the embedding of `USUAL`, a question without content. The result has length 1. A vector of another
         dimension is returned unchanged.
@@ -343,9 +342,9 @@ TINY = 1e-6
 
 
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
-    """Return the question embedding *vector* with less weight on what all messages have in common.
+    """Return the question embedding *vector* with less weight on the content common to all messages; see `Contrast`.
 
-    *count* is the number of stored messages; below `LEAST`, *vector* is returned unchanged. See `Contrast`.
+    *count* is the number of stored messages; below `LEAST`, *vector* is returned unchanged.
     """
     if count < LEAST:
         return vector
@@ -358,15 +357,14 @@ def sharpen(vector: Vector, count: int) -> Flow[Vector]:
 
 
 def growth(count: int) -> int:
-    """Return a cache key that rises by 1 each time the number *count* has grown by the factor `GROWTH`."""
+    """Return a number for cache keys that increases by 1 each time *count* has grown by the factor `GROWTH`."""
     return int(math.log(max(count, 1), GROWTH))
 
 
 def fit_contrast(rows: Sequence[Row]) -> Contrast | None:
-    """Return a `Contrast`: what the embeddings in *rows* have in common, which counts less in question embeddings.
+    """Compute a `Contrast` from a sample of messages, *rows* with their embeddings in ``vector``.
 
-    *rows*: a sample of messages, with their embeddings in ``vector``. Returns None for fewer than `LEAST` rows, or if
-    all embeddings are equal.
+    Returns None for fewer than `LEAST` rows, or if all embeddings are equal.
     """
     import numpy as np  # noqa: PLC0415
 

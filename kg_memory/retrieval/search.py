@@ -50,14 +50,12 @@ RECENT = 4
 class Lookup:
     """The data that is read before a search: embeddings, word statistics, and the entities that the question names.
 
-    - `asked`: the words of the question, and how often they are stored. `lengths`: the mean length of texts by kind.
-    - `vector`: the embedding of the question. `episode_vector`: a variant of it for searching messages.
-    - `centers`: hashes of the names in the option `center`. `known`: hashes of those names of the question that are
-      stored. `origins`: the entities from which to follow facts.
-    - `names`: ids of the entities in the option `where`, by hash of the name.
+    - `asked`: how often the question's words are stored. `lengths`: the mean length of texts by kind.
+    - `vector`: the question's embedding. `episode_vector`: a variant of it for searching messages.
+    - `centers`: name hashes of the option `center`. `known`: hashes of those names of the question that are stored.
+    - `origins`: the entities from which to follow facts. `names`: ids of the entities in `where`, by name hash.
     - `sizes`: the number of stored nodes by kind; the counts in `asked` are those of all namespaces that are searched.
-    - `any_unread`: whether a model has yet to read some messages. `degraded`: the error of the embedding model, or
-      None.
+    - `any_unread`: whether some messages await extraction. `degraded`: the embedding error, or None.
     """
 
     asked: answerable.QuestionStatistics

@@ -59,10 +59,10 @@ PERSON = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The entities around which to search the graph: named in the question, or mentioned in the latest messages.
+    """The entities from which a graph search starts: named in the question, or mentioned in the latest messages.
 
-    *named*, *recent*: database rows. *parts*: ids of the entities inside a place, by its id (Paris -> Montmartre).
-    *episodes*: the number of stored messages.
+    *named*, *recent*: database rows of entities. *parts*: ids of the entities located in a place, by its id (Paris ->
+    Montmartre). *episodes*: the number of stored messages.
     """
 
     named: Sequence[Row]
@@ -72,13 +72,13 @@ class Origins:
 
     @property
     def name_hashes(self) -> dict[str, Sequence[str]]:
-        """The name hashes of the named entities by id; also the ids of the entities inside named places, with ()."""
+        """The name hashes of each named entity by id; entities located in a named place are listed too, with ()."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 
     @property
     def things(self) -> list[str]:
-        """The ids of the named entities that are not people, and of the entities inside named places."""
+        """The ids of the named entities that are not people, and of the entities located in named places."""
         people = {row["id"] for row in self.named if row["type"] == "Person"}
         return [id_ for id_ in self.name_hashes if id_ not in people]
 
@@ -87,8 +87,8 @@ class Origins:
 class Surroundings:
     """The facts, entities, communities and episodes (messages) in the graph near the first search results.
 
-    `links`: facts by id. `activity`, `communities`: weights by id. `named`: the ids of entities that a fact's sentence
-    names, by fact id. `episodes`: rows with speaker and mentions, by id.
+    `links`: facts by id. `activity`, `communities`: weights of entities and communities by id. `named`: the ids of the
+    entities named in a fact's sentence, by fact id. `episodes`: rows with speaker and mentions, by id.
     """
 
     links: Links
@@ -192,9 +192,9 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 def read_fact_links(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return ``(facts by id, {fact id: entity ids})``: the facts *ids*, and facts whose sentences name one of *things*.
+    """Return the facts *ids* and the facts whose sentences name one of *things*, by id; also which things each names.
 
-    *things*: entity ids. The second dict says which of them a sentence names.
+    *things*: entity ids. The second value is ``{fact id: ids of the things in its sentence}``.
     """
     if not ids and not things:
         return {}, {}
@@ -272,14 +272,14 @@ def score_episodes(
 
 
 def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes (messages) that a *named* entity spoke; *named* has name hashes by entity id."""
+    """Return the ids of the episodes (messages) spoken by a *named* entity; *named* has name hashes by entity id."""
     keys = {key for own in named.values() for key in own}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
 
 
 def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes (messages) that people spoke, not assistants; none if no assistant spoke."""
+    """Return the ids of the episodes (messages) spoken by people, not assistants; none if no assistant took part."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
 
@@ -357,9 +357,10 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
-    """Return ``{entity id: weight}`` for up to *most* entities that share most facts with *origins*.
+    """Return ``{entity id: weight}`` for the *most* entities that share the largest number of facts with *origins*.
 
-    *near*: facts. *reached*: left out. A weight is the highest in *origins* of the entities that share a fact.
+    *near*: facts. *reached*: entities to exclude. The weight is the highest weight in *origins* of an entity with a
+    shared fact.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}

@@ -39,8 +39,8 @@ LONGEST_REFERENCE = 32
 class FactLine:
     """The parts of the line that shows a fact in a context (text for a prompt), escaped and without line breaks.
 
-    `when` is the time in which it is true, from `begin` to `end`, in words. `sources` refer to messages. `mark` and
-    `standing` are warnings, such as "disputed", or empty.
+    `when`: its dates in words, from `begin` to `end`. `sources`: the messages that state it. `mark` and `standing`:
+    warnings, such as "disputed", or empty.
     """
 
     text: str
@@ -102,7 +102,7 @@ class LineMaker:
     home: str | None = None
 
     def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
-        """Return one line for *group*, results that say the same: the text of the first, the sources of all.
+        """Return the context line for *group*, results with equal content: the text of the first, the sources of all.
 
         Errors: `TypeError` if the first is not a fact, entity, community or episode.
         """
@@ -140,7 +140,7 @@ class LineMaker:
     def _standing(self, fact: Fact) -> str:
         """Return why *fact* is doubtful, or "": ``'doubtful since May 2023: "Ann works at Acme" ended'``.
 
-        If it ended without a replacement, the result is "nothing known in its place".
+        For a fact that ended without a successor, the result is "nothing known in its place".
         """
         if fact.doubtful_since is None or not fact.doubtful_because:
             return "nothing known in its place" if fact.absent else ""
@@ -149,7 +149,7 @@ class LineMaker:
         return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
 
     def _age(self, fact: Fact, said: datetime | None) -> str:
-        """Return when *fact* was last *said*, if it has probably changed since: ", said 14 months ago"; else ""."""
+        """Return ", said 14 months ago" if *fact*, last stated at *said*, has probably changed since then; else ""."""
         if fact.kind != "state" or fact.invalid_at or said is None or self.now is None:
             return ""
         is_old = (self.now - said).days > half_life(fact.predicate, unknown=inf)
@@ -175,7 +175,7 @@ class LineMaker:
         return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 
     def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
-        """Return when *fact* is true and why it is doubtful, as words to add to the line of *episode*, which states it.
+        """Return the dates and doubts of *fact*, as words to append to the line of *episode*, the message stating it.
 
         The result is "" if *fact* begins on the day of *episode*, and is neither ended, disputed nor doubtful.
         """
@@ -203,9 +203,10 @@ class LineMaker:
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return when *fact* is true, as words to add to the line of the message *episode*: "since May 2023, disputed".
+    """Return the dates of *fact*, as words to append to the line of the message *episode*: "since May 2023, disputed".
 
-    The result is "" if *fact* began on that day, has not ended by *now*, and is not disputed or unreviewed.
+    The result is "" if *fact* began on the day of the message, has not ended by *now*, and is neither disputed nor
+    unreviewed.
     """
     is_over = any(remark.at for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
@@ -215,7 +216,7 @@ def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> st
 
 
 def describe_end(premise: Premise) -> str:
-    """Return what happened to *premise*, on which a doubtful fact rests: "ended", or "was not so" if refuted."""
+    """Return how *premise*, a fact from which others were derived, became invalid: "ended", or "was not so"."""
     return "was not so" if premise.refuted else "ended"
 
 
@@ -242,9 +243,9 @@ def result_text(value: Value) -> str:
 
 
 def tell_episode(episode: Episode) -> tuple[str, str]:
-    """Return ``(text, speaker)`` of a stored message or text, as a context shows them: ``("I moved.", "Ann")``.
+    """Return ``(text, speaker)`` of a stored message or text for display in a context: ``("I moved.", "Ann")``.
 
-    Facts declared by an application become sentences, with the speaker "declared by Ann".
+    Facts declared by an application are shown as sentences, with the speaker "declared by Ann".
     """
     if episode.kind != EpisodeKind.FACT:
         return hide_payloads(episode.content, episode.kind), episode.speaker or ""

@@ -59,10 +59,10 @@ class Choice:
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
     def find_duplicate(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of an already chosen line that *line* would duplicate in the context, or None.
+        """Return the id of an already chosen line with the same content as *line*, or None.
 
-        It has the same text, or is about a result that repeats the other. *repeats*: the facts that an entity or
-        message only repeats: ``{("episodes", id): {fact ids}}``.
+        The content is the same if the texts are equal, or if one result only repeats the other. *repeats*: the facts
+        that an entity or message only repeats, ``{("episodes", id): {fact ids}}``.
         """
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):
@@ -109,7 +109,7 @@ def token_cost(text: str) -> int:
 
 
 def same_as(id_: str) -> str:
-    """Return the reason for leaving out a result that repeats the result *id_*: "same as 3f2a1b9c"."""
+    """Return the reason for leaving out a result that duplicates the result *id_*: "same as 3f2a1b9c"."""
     return f"same as {id_}"
 
 
@@ -198,12 +198,12 @@ def find_repeats(results: SearchResults) -> Repeats:
 
 
 def join_words(text: str) -> str:
-    """Return the words of *text* in lower case between spaces: ``" ann lives "``; ``in`` then finds whole words."""
+    """Return the words of *text* in lower case between spaces, so that ``in`` finds whole words: ``" ann lives "``."""
     return f" {' '.join(fold(text))} "
 
 
 def _key(value: Value) -> Hashable:
-    """Return a key of *value*, a search result, that is equal for results that say the same."""
+    """Return a key that is equal for search results with the same content, to group them."""
     match value:
         case Fact():
             return fold(value.sentence), period_in_words(value)
@@ -274,7 +274,7 @@ def _score(group: Group) -> float:
 def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
     """Return why the search result *value* has no content, such as "it has no summary"; "" if it has content.
 
-    *asked*: the content words of the question; None if it has none.
+    *asked*: the content words of the question, or None.
     """
     match value:
         case Entity(summary=summary) if not (summary or "").strip():
@@ -353,10 +353,10 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the message whose line can show the first fact of *group*, or None.
+    """Return the index in *episodes* of the message that can show the first fact of *group* on its line, or None.
 
-    The fact must only quote the message. *turns*: indexes by message id. *episodes*: groups of results; each becomes a
-    line. *repeats*: see `find_repeats`; a message that only repeats the fact is not returned.
+    The fact must only quote that message. *turns*: indexes by message id. *episodes*: groups of results, one group for
+    each line. *repeats*: see `find_repeats`; a message that only repeats the fact is not returned.
     """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
