@@ -82,7 +82,7 @@ def _begin_when_stated(fact: StatedFact) -> StatedFact:
 
 
 def _with_kind(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the kind "former" if it is a past state: its predicate is in the past, such as LIVED_IN."""
+    """Return *fact* with the kind "former" if it is a past state: its predicate is in the past tense (LIVED_IN)."""
     is_over = fact.kind == "state" and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence)
     return replace(fact, kind="former") if is_over else fact
 
@@ -90,10 +90,10 @@ def _with_kind(fact: StatedFact) -> StatedFact:
 def _date_fact(
     fact: StatedFact, words: str, within: Sequence[DateMention], everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* with its start and end dates, each as exact as the words of the text: "in May" gives a month.
+    """Set the start and end dates of *fact*, with the precision of the text: "in May" gives a month.
 
-    *words* is the quote that states the fact, *within* has its dates, *everywhere* all dates. *reference* is the local
-    time.
+    *words*: the quote that states the fact. *within*: the dates in the quote; *everywhere*: all dates in the text.
+    *reference*: the local time of the message, for "yesterday".
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
@@ -133,11 +133,11 @@ def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
 def _without_invented_dates(
     fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* without dates that the model invented from the time of the message.
+    """Remove dates from *fact* that the model copied from the time of the message instead of the text.
 
     For "I live in Oslo", models give the day of the message as the start. That date is removed, unless *content* (the
-    whole text) names the day. Plans keep their dates. *everywhere* are the dates in the text, *reference* is the time
-    of the message.
+    whole text) names the day. Plans keep their dates. *everywhere*: all dates in the text. *reference*: the time of the
+    message.
     """
     if fact.kind == "plan":
         return fact
@@ -152,9 +152,9 @@ def _without_invented_dates(
 
 
 def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
-    """Return whether the model took *period* from the time of the message (*reference*), not from the text *content*.
+    """Return whether the model copied *period* from the time of the message (*reference*) instead of its text.
 
-    *everywhere* are the dates found in the text.
+    *content*: the text. *everywhere*: all dates in it.
     """
     if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
         return False
@@ -173,7 +173,7 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 
 
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
-    """Return (start, end) of *fact*, read from *named*, the only date in the quote *words*; None is unknown.
+    """Return (start, end) of *fact* from *named*, the only date in its quote *words*; None means unknown.
 
     "Moved in May" gives a start, "until May" an end. An event or a plan starts on the date.
     """
@@ -187,9 +187,9 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
 def _find_precision(
     time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
 ) -> Interval | None:
-    """Return *time*, a date from the model, only as exact as the text: for "in May", 1 May becomes May.
+    """Return *time*, a date from the model, with the precision of the text: for "in May", 1 May becomes May.
 
-    *within* are the dates in the quote that states the fact, *everywhere* all dates in the text.
+    *within*: the dates in the quote that states the fact. *everywhere*: all dates in the text.
     """
     if time is None or time.start is None or time.precision == "by":
         return time
@@ -208,9 +208,9 @@ def _find_precision(
 
 
 def _is_vaguely(time: Interval, named: Interval) -> bool:
-    """Return whether the date *time* lies in the vague period *named*: 3 May 2019 lies in "about 2019".
+    """Return whether the date *time* lies in the approximate period *named*: 3 May 2019 lies in "about 2019".
 
-    An exact time of day never counts.
+    False for a *time* with a time of day.
     """
     first, second = (time, named) if named.end is not None else (named, time)
     return time.precision != "instant" and _starts_within(first, second)

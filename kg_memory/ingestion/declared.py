@@ -56,7 +56,7 @@ class DeclaredFact:
     rests_on: tuple[str, ...] = ()
 
     def row(self) -> JSON:
-        """Return the fact as a dict for the JSON content of an episode, without fields that have their default."""
+        """Return the fact as a dict for the JSON content of an episode; fields with their default are omitted."""
         row: JSON = {}
         for field in fields(self):
             value = getattr(self, field.name)

@@ -52,16 +52,20 @@ _INVERSE = {"staff": "employment", "management": "reporting", "users": "use", "o
 
 
 def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` new facts with stored facts; put the rest in ``later``."""
+    """Step 7 of ingestion: compare the first `MOST_AT_ONCE` new facts with stored facts.
+
+    Return the rest as ``later``.
+    """
     facts = (*draft.facts, *draft.later)
     compared = yield from compare_facts(replace(draft, facts=facts[:MOST_AT_ONCE]), settings)
     return {**compared, "later": facts[MOST_AT_ONCE:]}
 
 
 def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Compare the new facts in *draft* with stored facts; return the changed fields of *draft*.
+    """Compare the new facts in *draft* with stored facts, and return the changed fields of *draft*.
 
-    ``facts`` marks duplicates of stored facts; ``comparisons`` has the verdict on each pair, such as "supersedes".
+    ``facts``: the new facts, with duplicates of stored facts marked. ``comparisons``: the verdict on each pair of
+    facts, such as "supersedes".
     """
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
@@ -127,7 +131,7 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the id of the stored fact in *candidates* with the sentence, or else the triple, of *fact*; else None."""
+    """Return the id of the stored fact in *candidates* with the sentence (else the triple) of *fact*, or None."""
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
@@ -136,14 +140,14 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
 
 
 def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
-    """Yield ``(index in facts, stored fact)`` for each pair of *facts* and *candidates* that the model must compare."""
+    """Yield ``(index in facts, stored fact)`` for each pair that only the model can compare."""
     for new, (fact, own) in enumerate(zip(facts, candidates, strict=True)):
         open_ones = _open_candidates(fact, own, draft)
         yield from ((new, one) for one in sorted(open_ones, key=attrgetter("stated_at", "sentence", "id")))
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the stored facts in *candidates* that the model must compare with *fact*.
+    """Return the stored facts in *candidates* whose comparison with *fact* needs the model.
 
     All, if *fact* is new. If it repeats a stored fact: that one if the dates differ, and the rest if *fact* came first.
     """
@@ -158,7 +162,7 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
 def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
     """Return whether *fact* was stated before *candidate*, a stored fact with the same meaning.
 
-    A fact with only an end ("no longer") counts as later than a fact with a start.
+    A fact with only an end ("no longer works there") counts as later than a fact with a start.
     """
     own = (fact.only_ends, fact.stated_at, draft.episode.created_at, draft.episode.id)
     return own < (candidate.only_ends, candidate.stated_at, candidate.arrived_at, candidate.stated_by)
@@ -167,7 +171,7 @@ def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
 def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
     """Return whether the wording of *fact* should replace that of *candidate*, the stored fact that it repeats.
 
-    True if it has more distinct words, or as many and was stated first. False if *candidate* is None.
+    True if it has more distinct words, or equally many and was stated first. False if *candidate* is None.
     """
     if candidate is None:
         return False
@@ -267,11 +271,10 @@ def _show(
 def find_related(
     facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False
 ) -> Flow[tuple[list[Candidates], Grounds]]:
-    """Return the stored facts to compare with each of *facts*, and the data on which this choice is based.
+    """Return the stored facts to compare with each of *facts*, as a list of dicts ``{fact id: stored fact}``.
 
-    The first result has a dict ``{fact id: stored fact}`` for each of *facts*. *declared*: the facts come from an
-    application, and are compared with fewer facts. The second result shows later whether another writer changed the
-    data.
+    The second result has the data that was read, to detect later whether another writer changed it. *declared*: the
+    facts come from an application, and are compared with fewer facts.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
@@ -350,7 +353,7 @@ def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]
 
 
 def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
-    """Yield ``(index of new fact, stored fact, verdict)`` of *comparisons* with a verdict, most confident first."""
+    """Yield ``(index of new fact, stored fact, verdict)`` for *comparisons* with a verdict, most confident first."""
     judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
     yield from sorted(judged, key=lambda row: -row[2].confidence)
 
@@ -364,7 +367,7 @@ def farthest(settings: Settings) -> float:
 def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
     """Return whether the stored fact *candidate* may repeat or contradict *fact*, so that both should be compared.
 
-    Entities and predicates decide; if they leave it open, the similarity of the sentences does.
+    Entities and predicates decide, or else the similarity of the sentences.
     """
     ends = {fact.subject_id, *fact.object_ids}
     others = {candidate.subject_id, *candidate.object_ids}
@@ -383,7 +386,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether *fact* and *candidate* can conflict, by their predicates; *is_same*: these are equal."""
+    """Return whether the predicates of *fact* and *candidate* allow a contradiction; *is_same*: they are equal."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

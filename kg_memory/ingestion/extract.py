@@ -100,10 +100,10 @@ def _update(
     losses: Iterable[Loss],
     settings: Settings,
 ) -> Update:
-    """Return the new fields of *draft*: the entities of the message, and what was left out.
+    """Return the new fields of *draft*: the entities of the message, and the entities and facts that were left out.
 
-    *answers*: the model's answers. *ends*: more entities: the subjects and objects of facts. *losses*: what has been
-    left out so far.
+    *answers*: the model's answers. *ends*: the subjects and objects of facts, added as entities. *losses*: the entities
+    and facts left out so far.
     """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
     mentions, lost = merge_mentions(speaker_of(draft, settings), chain(listed, ends), draft, settings)
@@ -150,9 +150,10 @@ def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterato
 def list_surplus(
     answers: Iterable[PartialAnswer], settings: Settings, what: Literal["entities", "facts"]
 ) -> tuple[Loss, ...]:
-    """Return the entities or facts (*what*) in the model's *answers* that will not be stored, each with the reason.
+    """Return the entities or facts in the model's *answers* that will not be stored, each with the reason.
 
-    They are invalid, or beyond the limit for one piece of the text: `settings.max_entities` or `settings.max_facts`.
+    *what* selects "entities" or "facts". They are invalid, or exceed the limit for one piece of the text,
+    `settings.max_entities` or `settings.max_facts`.
     """
     reason, limit = LIMIT_OF_PIECE.format(what), getattr(settings, f"max_{what}")
     kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
@@ -173,10 +174,10 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[EntityMention, ...]:
 def merge_mentions(
     mentions: Sequence[EntityMention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
-    """Add the entities that the model *extracted* to *mentions*; return all entities, and the texts left out.
+    """Add the entities that the model *extracted* to *mentions*; return (all entities, texts left out with reasons).
 
-    Entities with the same name become one. Texts that are not names, such as pronouns, are left out. An owner's name is
-    added: "pendant" becomes "Ann's pendant".
+    Entities with the same name are merged. Texts that are not names, such as pronouns, are left out. Common nouns get
+    the name of their owner: "pendant" becomes "Ann's pendant".
     """
     joined = {canonical_name(mention.called): mention for mention in mentions}
     losses: dict[str, Loss] = {}
@@ -207,7 +208,8 @@ def entity_type(name: str, settings: Settings) -> str:
 def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 3 of ingestion: ask the model which entities it missed or invented, and return the corrected entities.
 
-    It is asked up to `settings.reflections` times, until nothing changes; not at all if *draft* has facts already.
+    The question is repeated up to `settings.reflections` times, until nothing changes. It is skipped if *draft* has
+    facts already.
     """
     if draft.stated is not None:
         return {}

@@ -126,7 +126,7 @@ def state_facts(
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
     """Convert *readings*, facts as the model extracted them, to (facts to store, facts left out with reasons).
 
-    *meanings*: the canonical predicate of each name.
+    *meanings*: the canonical predicate by the name that the model used.
     """
     losses: list[Loss] = []
     facts: dict[str, StatedFact] = {}
@@ -154,9 +154,9 @@ def state_facts(
 
 
 def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the predicate to store for *fact*: the canonical one in *meanings*, which has one for each name.
+    """Return the predicate to store for *fact*, from *meanings*: canonical predicates by the name that the model used.
 
-    A plan ("will move to Oslo") keeps its own: LIVES_IN would say that it has happened.
+    A plan keeps its name: "will move to Oslo" must not become LIVES_IN.
     """
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
@@ -166,7 +166,7 @@ def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meani
 
 
 def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]) -> Iterator[FactReading]:
-    """Yield *readings*; "moved to Oslo" (an event) becomes "lives in Oslo" (a state), unless the text states both."""
+    """Yield *readings*, with events made states ("moved to" becomes "lives in") unless the text states both."""
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
@@ -176,7 +176,7 @@ def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]
 
 
 def index_by_name(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
-    """Return the index in *entities* of each name that the text uses for an entity: ``{"ann": 0, "annie": 0}``."""
+    """Return the index in *entities* by each name that the text uses for the entity: ``{"ann": 0, "annie": 0}``."""
     indexes: dict[str, int] = {}
     for index, entity in enumerate(entities):
         for name in entity.called:
@@ -185,14 +185,17 @@ def index_by_name(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def _to_indexes(named: NamedFact, indexes: Mapping[str, int]) -> ExtractedFact:
-    """Return the fact *named* with each entity name replaced by its index, from *indexes*; -1 for an unknown name."""
+    """Return *named*, a fact with entity names, with each name replaced by its index in *indexes*.
+
+    -1 for unknown names.
+    """
     subject, *objects = (indexes.get(canonical_name(display_name(end)), -1) for end in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
 def _select_facts(readings: Iterable[FactReading], count: int) -> tuple[list[FactReading], list[Loss]]:
-    """Divide *readings*, facts that the model extracted, into (usable facts, facts left out with reasons).
+    """Split *readings*, facts that the model extracted, into (valid facts, facts left out with reasons).
 
     *count*: the number of entities of the text, to which facts refer by index; any other index is invalid.
     """
@@ -322,7 +325,7 @@ def find_meanings(
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
     """Return (canonical predicates by name, predicates newly learned from the model) for all *predicates*.
 
-    *predicates*: example sentences by name. *changed_at*: cached rows from before this time (microseconds) are reread.
+    *predicates*: example sentences by name. *changed_at*: microseconds; rows cached before this time are read again.
     """
     if not predicates:
         return {}, ()

@@ -65,9 +65,10 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason to skip a message that means nearly the same as the messages before it, else None.
+    """Return the reason to skip a message that means nearly the same as the messages before it, or None to read it.
 
-    None also after `settings.max_skip_turns` skipped messages in a row, or if `settings.surprise_threshold` is 0.
+    The result is also None after `settings.max_skip_turns` skipped messages in a row, or if
+    `settings.surprise_threshold` is 0.
     """
     if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None

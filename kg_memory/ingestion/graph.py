@@ -76,10 +76,10 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
-    """Mark the episode (stored message) in *state* as failed in the step *step*, and return its new status.
+    """Mark the episode (stored message) in *state* as failed at *step*, and return its new status.
 
-    *stumbled*: the step itself failed, not a server; the model's stored answers are then deleted. None: a database
-    error, nothing was written.
+    *stumbled*: the step itself raised *error*, not a server; the stored answers of the model are then deleted. Returns
+    None if the database failed, so that nothing was written.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)

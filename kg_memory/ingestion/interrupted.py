@@ -40,7 +40,7 @@ REFUSED = "refused by the model, so it is left out of later prompts too"
 
 
 class ReaderIdentity:
-    """The identity of this process, stored on each message that it processes, to notice if the process dies."""
+    """The identity of this process, stored on each message that it processes, to detect later that it has died."""
 
     def __init__(self) -> None:
         self.renew()
@@ -81,10 +81,10 @@ READER = ReaderIdentity()
 
 
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
-    """Return how many processes have died while they processed the message *id_*, and store the number.
+    """Add 1 to the number of processes that died while they processed the message *id_*; store and return it.
 
-    *saved* is the message's database row, *now* the time in microseconds. Raises: `EpisodeAborted` if the number
-    reaches `MAX_INTERRUPTIONS`; the message is then marked as failed.
+    *saved*: the message's database row. *now*: the time in microseconds. Raises: `EpisodeAborted` if the number reaches
+    `MAX_INTERRUPTIONS`; the message is then marked as failed.
     """
     count: int = saved["interrupted"]
     before = saved["reader"]

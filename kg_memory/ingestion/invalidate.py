@@ -53,7 +53,7 @@ _STATEMENT = itemgetter(
 
 
 def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 8: return how new and stored facts relate (verdicts), and which changes of stored facts follow."""
+    """Step 8 of ingestion: return how new and stored facts relate (verdicts), and how stored facts must change."""
     policy, episode = ConflictPolicy.from_settings(settings), draft.episode
     waiting: tuple[NewVerdict, ...] = ()
     if settings.admission and not episode.is_declared and not settings.read_all:
@@ -87,7 +87,10 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Add to *history* what the message in *draft* says about *facts*, in place of its earlier statements."""
+    """Replace in *history* the statements of the message in *draft* by its new statements of *facts*.
+
+    A statement records that a message states a fact, with the dates that it gives.
+    """
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
     for fact in facts:
@@ -97,7 +100,7 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Return *revision* plus the facts that earlier parts of the same long text ended or put into review."""
+    """Return *revision* with the facts added that earlier parts of the same long text ended or sent to review."""
     # Facts that the text itself stated do not count as ended.
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
@@ -108,7 +111,7 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield a `Loss` for each of *facts* whose start date is ignored, as the fact is believed from an earlier date."""
+    """Yield a `Loss` for each of *facts* whose start date is ignored because an earlier start is stored."""
     for fact in facts:
         added = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         stored = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
@@ -217,7 +220,10 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield the verdict "supersedes" for each unjudged pair of facts with two values of a single-valued predicate."""
+    """Yield the verdict "supersedes" for pairs of facts that give different values to a single-valued predicate.
+
+    Only pairs without a verdict in *judged* are considered. For example, "lives in Rome" supersedes "lives in Oslo".
+    """
     pairs = {(row.new, row.candidate.id) for row in judged}
     for row in comparisons:
         fact, candidate = facts[row.new], row.candidate
@@ -233,10 +239,11 @@ _DENIAL = re.compile(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Change the verdict "supersedes" if one of the two facts is a plan, such as "I will move to Rome".
+    """Adapt *verdict*, "supersedes", if one of the two facts is a plan, such as "I will move to Rome".
 
-    A plan that was stated first is "replaced" by a later plan, "dropped" by a denial or by another value of a
-    single-valued predicate, and else "fulfilled". A plan that was stated later ends nothing: "complements".
+    A plan in *candidate* becomes "replaced" by a later plan, "dropped" by a denial or by another value of a
+    single-valued predicate, and otherwise "fulfilled". A plan in *fact* ends nothing: the verdict becomes
+    "complements".
     """
     if verdict.verdict != "supersedes":
         return verdict
@@ -252,7 +259,7 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
-    """Return the subject, predicate and objects of *fact*, in the form that the conflict policy compares."""
+    """Return the subject, predicate and objects of *fact*, as the `Relation` that the conflict policy compares."""
     declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
     return Relation(*ends_of(fact), *declared)
 
@@ -262,10 +269,10 @@ def _relation(fact: StatedFact | CandidateFact) -> Relation:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule by which a fact with a predicate in `of` depends on two other facts, its premises.
+    """A rule that derives facts: a fact with a predicate in `of` depends on two other facts, its premises.
 
-    The premises have predicates in `first` and `second`. ``placed``: Ann WORKS_IN Oslo depends on Ann WORKS_AT Acme and
-    Acme IS_LOCATED_IN Oslo. ``shared``: Ann WORKS_WITH Bob depends on both WORKS_AT Acme.
+    The premises have predicates in `first` and `second`. Kind ``placed``: Ann WORKS_IN Oslo depends on Ann WORKS_AT
+    Acme and Acme IS_LOCATED_IN Oslo. Kind ``shared``: Ann WORKS_WITH Bob depends on both WORKS_AT Acme.
     """
 
     kind: Literal["placed", "shared"]
@@ -282,7 +289,7 @@ RULES = (
 
 
 def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
-    """Return ``[{"fact": id, "premise": id}, ...]``: each of *facts* with each fact on which it depends."""
+    """Return query rows that link *facts* to the facts they depend on: ``[{"fact": id, "premise": id}, ...]``."""
     stored = {fact.id: fact.stored_id for fact in facts}
     pairs = {(fact.stored_id, stored.get(premise, premise)) for fact in facts for premise in fact.premises}
     return [{"fact": fact, "premise": premise} for fact, premise in sorted(pairs) if fact != premise]
@@ -325,7 +332,10 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Return which beliefs (periods of facts) to close and to add; *cause* is the id of the message or decision."""
+    """Compute which stored beliefs (periods of facts) to close and which to add, so that they agree with *history*.
+
+    *cause*: the id of the message or decision that led to the change.
+    """
     revision = Revision()
     for fact, truth in sorted(truths(history.apply_edits(), list(history.verdicts.values()), policy).items()):
         stored = history.beliefs[fact]
@@ -345,12 +355,12 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 
 
 def to_statement(fact: str, row: Row) -> Statement:
-    """Convert *row*, stored properties, to a `Statement`: what one message says about the fact *fact* (an id)."""
+    """Convert *row*, stored properties, to a `Statement`: the dates that one message gives for *fact* (an id)."""
     return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
 
 
 def find_teller(speaker: str | None, *, own: bool) -> Teller:
-    """Return who speaks: "assistant", "subject" (*own*: the speaker is the subject of the fact) or "other"."""
+    """Classify a speaker as "assistant", "subject" (*own*: it is the subject of the fact) or "other"."""
     return "assistant" if is_assistant(speaker) else "subject" if own else "other"
 
 
@@ -368,7 +378,7 @@ def to_verdict(row: Row) -> Verdict:
 
 
 def to_edit(row: Row) -> Edit | None:
-    """Return the dates that a person entered for the verdict in *row* (how two facts relate), or None."""
+    """Return the dates in *row*, a stored verdict on two facts, that a person entered when deciding, or None."""
     if not row["edited"]:
         return None
     precision: Precision = row["edited_precision"] or "instant"

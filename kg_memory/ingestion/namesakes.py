@@ -119,7 +119,7 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence in a text that a name means another entity than the stored one of that name; false if there is none.
+    """Evidence in a text that a name means another entity than the stored one of that name; falsy without evidence.
 
     `apart`: the text says so ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
     facts about the name that may contradict stored facts.
@@ -134,7 +134,7 @@ class Evidence:
 
 
 def find_evidence(mention: EntityMention, same: Candidate, draft: Draft) -> Evidence:
-    """Return evidence in the message of *draft* that *mention* is not *same*, the stored entity of the same name."""
+    """Return evidence in the message of *draft* that *mention* is not *same*, the stored entity of that name."""
     name, key = mention.called, canonical_name(mention.called)
     is_nickname, passages = key != canonical_name(same["name"]), _find_passages(name, draft.episode.text)
     content = _put_mark(name, passages, exact=is_nickname)
@@ -149,10 +149,11 @@ def find_evidence(mention: EntityMention, same: Candidate, draft: Draft) -> Evid
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Mark stored entities in *candidates* that have the name of a mention but may be another; return all candidates.
+    """Mark stored entities in *candidates* that have the name of a mention but may be another entity.
 
-    The mark is `apart` (surely another) or `doubted`. *same* has the stored entity of the same name. Both dicts are by
-    the index of the mention in `draft.mentions`.
+    Returns *candidates*, the stored entities for each mention, with the marks `apart` (certainly another) or `doubted`.
+    *same*: the stored entity with exactly the mention's name. Both dicts have the mention's index in `draft.mentions`
+    as key.
     """
     marked = {index: list(own) for index, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
@@ -178,7 +179,7 @@ def speaks(mention: EntityMention, draft: Draft) -> bool:
 
 
 def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Return *candidates* for the speaker *name*; any who spoke under another name get `apart` (another person).
+    """Mark the stored entities in *candidates* that spoke under another name than *name* as `apart` (another person).
 
     Anyone can call themselves "Ann Mallory" without being Ann; a person decides whether both are the same.
     """
@@ -188,9 +189,9 @@ def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list
 
 
 def doubt_speaker(mention: EntityMention, candidates: Sequence[Candidate], settings: Settings) -> EntityMatch | None:
-    """Return the stored speaker who *mention* may be, or None: all words of one name must occur in the other.
+    """Return the stored speaker in *candidates* who may be the same person as *mention*, or None.
 
-    "Ann Lee" may be "Ann". *candidates* are stored entities.
+    All words of one name must occur in the other: "Ann Lee" may be "Ann".
     """
     own = set(terms(mention.name))
     for candidate in candidates:
@@ -214,10 +215,10 @@ def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Setti
 
 
 def _mark(evidence: Evidence, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
-    """Return the fields to set on the stored entity *candidate* if the text may use its name for another entity.
+    """Return the fields to set on the stored entity *candidate*, given *evidence* that the name means another entity.
 
-    ``{"apart": True}`` means surely another, ``{"doubted": True, ...}`` perhaps another, ``{}`` no evidence. *stored*
-    has the database rows of facts about the candidate.
+    ``{"apart": True}``: certainly another. ``{"doubted": True, ...}``: perhaps another. ``{}``: no evidence. *stored*:
+    database rows of facts about the candidate.
     """
     if evidence.apart:
         # Only for persons is "another" certain: "another Starbucks" may be the same company.
@@ -232,9 +233,9 @@ def _mark(evidence: Evidence, candidate: Candidate, stored: Sequence[Row]) -> Ca
 
 
 def _excludes(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* excludes stored facts with other values: LIVES_IN has one value at a time.
+    """Return whether *fact* rules out stored facts with other values: true for LIVES_IN, which has one value at a time.
 
-    False if *fact* has an end date, or *fact* or its sentences in the message *content* tell of a change ("moved").
+    False if *fact* has an end date, or if it or its sentences in the message *content* report a change ("moved").
     """
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
@@ -245,9 +246,9 @@ def _excludes(fact: NamedFact, content: str) -> bool:
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
-    """Return whether *stored* facts have the predicate of *fact*, a single-valued one, but only other objects.
+    """Return whether *stored* facts have the single-valued predicate of *fact*, but only with other objects.
 
-    *stored* are the database rows of facts about the same name.
+    *stored*: database rows of facts about the same name.
     """
     rule = canonical_predicate(predicate_name(fact.predicate))
     name = rule.name if rule else ""
@@ -327,7 +328,7 @@ def _find_owner(
 def _find_named(name: str, by_name: Mapping[str, EntityMention]) -> EntityMention | None:
     """Return the mention called *name*, else the only mention whose name contains that word, else None.
 
-    "Lee" finds "Ann Lee". *by_name* has the mentions of the message by normalised name.
+    "Lee" finds "Ann Lee". *by_name*: the mentions of the message by normalised name.
     """
     key = canonical_name(name)
     if key in by_name:
@@ -354,9 +355,10 @@ def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], 
 
 
 def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Return *mentions* with the name marked that the speaker gives themselves ("My name is Ann").
+    """Mark in *mentions* the name by which speakers introduce themselves ("My name is Ann").
 
-    The mark is `introduces`, the speaker's name before, such as "user". A missing mention of the new name is added.
+    The mark is `introduces`, with the speaker's previous name, such as "user". If the new name is not in *mentions*, it
+    is added.
     """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)

@@ -42,11 +42,10 @@ Shares = dict[str, dict[str, int]]
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
-    """Return the rows that add a new message to the word index: numbers of words, and messages by word.
+    """Return the rows that add a new message to the word index: its number of words, and its weight for each word.
 
-    Example: ``[{"id": "e1", "n": 9}]`` and ``[{"term": "ski", "in": [{"id": "e1", "f": 4}]}]``. The message is added
-    under the words of its neighbours too, and they under its words. Neighbours are the messages *before* and *after*,
-    nearest first.
+    Example: ``[{"id": "e1", "n": 9}]`` and ``[{"term": "ski", "in": [{"id": "e1", "f": 4}]}]``. Each message is also
+    indexed under the words of its neighbours, the messages *before* and *after* it, nearest first.
     """
     if is_block(episode):
         return [], []
@@ -83,7 +82,7 @@ def is_block(episode: Row) -> bool:
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Return the words of a message by which its neighbours are found too, with their counts: ``{"ski": 1}``.
+    """Return the words of a message under which its neighbours are indexed too, with counts: ``{"ski": 1}``.
 
     Only the first `NEIGHBOUR_LENGTH` characters are used. *episode*: the database row of the message.
     """
@@ -91,10 +90,10 @@ def lent_terms(episode: Row) -> Mapping[str, int]:
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return the word counts to add to a message from a neighbour: ``{"ski": 1}`` with *weight* 2 gives ``{"ski": 2}``.
+    """Return the word counts that a message gets from a neighbour: ``{"ski": 1}`` with *weight* 2 gives ``{"ski": 2}``.
 
-    *length*: the number of words of the message; above `LONG`, the result is empty. *lent*: the neighbour's word
-    counts.
+    *lent*: the neighbour's word counts. *length*: the number of words of the message; above `LONG`, the result is
+    empty.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
@@ -121,11 +120,11 @@ def date_words(at: int) -> str:
 
 
 def share_words(thread: Iterable[Row]) -> Shares:
-    """Return the neighbours of each message, with weights: ``{"e1": {"e2": 2, "e3": 1}}``.
+    """Return the neighbours of each message with their weights: ``{"e1": {"e2": 2, "e3": 1}}``.
 
-    A message is also found by the words of its neighbours, whose counts are multiplied by the weight. They are the two
-    messages before and after it when it arrived, at most `SESSION_GAP` microseconds apart. *thread*: the rows of a
-    conversation's messages, in the order of arrival.
+    A message is also indexed under the words of its neighbours, with counts multiplied by the weight. Neighbours are
+    the two messages before and after it at the time of arrival, at most `SESSION_GAP` microseconds apart. *thread*:
+    database rows of all messages of a conversation, in the order of arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -144,10 +143,10 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return the new neighbours of messages near *removed* (ids of messages), with weights: ``{"e1": {"e2": 2}}``.
+    """Return the new neighbours of messages next to deleted ones, with weights: ``{"e1": {"e2": 2}}``.
 
-    A message is also found by the words of its neighbours; see `share_words`. *thread*: the rows of all messages of the
-    conversation, before the deletion.
+    See `share_words`. *removed*: ids of the deleted messages. *thread*: database rows of all messages of the
+    conversation before the deletion.
     """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
@@ -162,10 +161,9 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours of *changed* messages (ids) and of the messages next to them: ``{"e1": {"e2": 2}}``.
+    """Return the neighbours of *changed* messages and of the messages next to them: ``{"e1": {"e2": 2}}``.
 
-    A message is also found by the words of its neighbours; see `share_words`. *thread*: the rows of all messages of the
-    conversation.
+    See `share_words`. *changed*: message ids. *thread*: database rows of all messages of the conversation.
     """
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}
@@ -175,8 +173,7 @@ def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
     """Return the word index entry of *episode*, a database row: ``{"id": "e1", "n": 9, "terms": [...]}``.
 
-    "n" is the number of words. *givers*: pairs of the row of a neighbouring message and a weight; the words of these
-    messages are added.
+    "n" is the number of words. *givers*: pairs (row of a neighbouring message, weight), whose words are added.
     """
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})

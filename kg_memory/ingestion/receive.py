@@ -68,19 +68,19 @@ def after_receive(state: Row) -> str:
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Validate and save the message or text in *given* without extracting facts; return its stored form as a dict.
+    """Validate and save the message or text in *given*, without extracting facts; return the stored form as a dict.
 
     *given*: an `IngestionInput`. Keys of the result: ``episode``, ``new``, ``status``, ``previous`` (earlier messages),
-    ``pieces`` (parts of the text) and others. Raises the errors of `receive`.
+    ``pieces`` (parts of the text) and others. Raises the same errors as `receive`.
     """
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
-    """Validate *given*, an `IngestionInput`, and return a draft with its message or text; save nothing.
+    """Validate *given*, an `IngestionInput`, without saving.
 
-    Previews pass the draft to the next step, `extract`.
+    Return a `Draft`, the state of an ingestion, with its text. Previews pass the draft to the next step, `extract`.
     """
     episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)

@@ -115,8 +115,8 @@ class Piece:
 class EntityMention:
     """A person or thing that a text names, before it is matched with a stored entity.
 
-    `name`: as in the text, or a bare noun with its owner added ("Ann's pendant"); `words` is then the noun ("pendant").
-    `introduces`: of a name that a speaker gives themselves ("I'm Ann"), the speaker's name so far, such as "user".
+    `name`: the name in the text; a common noun gets its owner ("Ann's pendant"), and `words` has the noun ("pendant").
+    `introduces`: the previous name, such as "user", of a speaker who gives this name ("I'm Ann").
     """
 
     name: str
@@ -126,7 +126,7 @@ class EntityMention:
 
     @property
     def called(self) -> str:
-        """The name as the text has it: "pendant", where `name` is "Ann's pendant"."""
+        """The name as it occurs in the text: "pendant" if `name` is "Ann's pendant"."""
         return self.words or self.name
 
 
@@ -141,7 +141,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedEntity:
-    """An entity in a text, matched with a stored entity or, if `is_new`, to be stored.
+    """An entity in a text, matched with a stored entity, or new (`is_new`).
 
     - `name`: its name in the graph; `called`: its names in the text; `aliases`: other names to add
     - `renamed`: whether `name` replaces the stored name
@@ -248,7 +248,7 @@ class StatedFact:
 
     @property
     def only_ends(self) -> bool:
-        """Whether the fact has an end in the past and no start, as in "Ann no longer works there"."""
+        """Whether the fact has an end in the past but no start, as in "Ann no longer works there"."""
         return self.valid_at == OPEN_START and self.invalid_at <= self.stated_at
 
 
@@ -264,9 +264,9 @@ class Span:
 class CandidateFact:
     """A stored fact that a new fact may repeat or contradict.
 
-    `stated_by`, `stated_at`: the message that stated it first, and its time. `beliefs`: the periods in which it counts
-    as true. `revision`: how often facts about its subject have changed. `distance`: the cosine distance to the new
-    fact's sentence.
+    `stated_by`, `stated_at`: the first message that states it, and its time. `beliefs`: the periods in which it is
+    true. `revision`: how often facts about its subject have changed. `distance`: the cosine distance to the new fact's
+    sentence.
     """
 
     id: str
@@ -345,7 +345,7 @@ class NewPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Change counters of entities, ``{"e1": 3}``, and rows of the stored facts with which new facts were compared."""
+    """The data used to compare facts: change counters of entities, ``{"e1": 3}``, and rows of stored facts."""
 
     revisions: Mapping[str, int]
     histories: Sequence[Mapping[str, Any]] = ()

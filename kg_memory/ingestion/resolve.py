@@ -63,9 +63,9 @@ def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
 def find_entity_candidates(
     mentions: Sequence[EntityMention], vectors: Sequence[Vector], settings: Settings, *, exact: bool = False
 ) -> Flow[tuple[ByMention, int]]:
-    """Return the stored entities that each of *mentions* may be, best first, and a time: ``({0: [entity, ...]}, 0)``.
+    """Return the stored entities that each of *mentions* may be, best first: ``({0: [entity, ...]}, changed_at)``.
 
-    The keys are indexes in *mentions*. The time is when a predicate was last learned, in microseconds; 0: never.
+    The keys are indexes in *mentions*. ``changed_at``: the last time a predicate was learned, in microseconds, or 0.
     *vectors*: embeddings of the names. *exact*: only entities of the same name. Raises `EmbeddingMismatch`.
     """
     names = [
@@ -104,10 +104,10 @@ def find_entity_candidates(
 def select_offered(
     mention: EntityMention, similar: Candidates, best: ByMention, mentions: Sequence[EntityMention], settings: Settings
 ) -> list[Candidate]:
-    """Return the stored entities in *similar* that *mention* may be, by type and owner: "Ann's dog" is not "Bob's dog".
+    """Return the stored entities in *similar* that *mention* may be, judged by type and owner.
 
-    *similar*: stored entities with a similar name. *best*: such entities for each of *mentions*, by index; they give
-    other names of the owner ("Annie's dog").
+    "Ann's dog" is not "Bob's dog". *similar*: stored entities with a similar name. *best*: such entities for each of
+    *mentions*, by index; they give other names of the owner ("Annie's dog").
     """
     fitting = [candidate for candidate in similar if may_be_of_type(mention, candidate, settings)]
     owner, noun = split_owner(mention.name) or ("", "")
@@ -167,7 +167,7 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
 
 
 def doubt_known(draft: Draft, candidates: ByMention, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Return *candidates* with marks on stored entities that have a mention's name but may be somebody else.
+    """Mark stored entities in *candidates* that have a mention's name but may be somebody else; return *candidates*.
 
     *candidates*: the stored entities that each mention may be, by its index. The mark is `apart` (certainly another) or
     `doubted`.
@@ -185,7 +185,7 @@ def doubt_known(draft: Draft, candidates: ByMention, settings: Settings) -> Flow
 
 
 def unclear(mentions: Sequence[EntityMention], candidates: ByMention, settings: Settings) -> dict[int, list[Candidate]]:
-    """Return the stored entities about which the model must be asked: ``{index of the mention: [entity, ...]}``.
+    """Return the mentions that only the model can match: ``{index of the mention: [stored entity, ...]}``.
 
     *candidates*: the stored entities that each of *mentions* may be, by index.
     """
@@ -252,7 +252,7 @@ def resolve_all(
 
 
 def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
-    """Return *resolved*, in which each speaker and the name that they give ("I'm Ann") become the same entity.
+    """Merge each speaker in *resolved* with the name by which they introduce themselves ("I'm Ann").
 
     *resolved*: the entities of *mentions*, in order. Two stored entities are not merged.
     """
@@ -274,9 +274,9 @@ def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[Resol
 
 
 def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str:
-    """Return the key of a new entity, made from its name and type.
+    """Return the storage key of a new entity, made from its name and type.
 
-    If a stored entity in *candidates* has that key, *episode* (the id of the message) is added to it.
+    If a stored entity in *candidates* has the same key, *episode* (the message id) is appended to make it unique.
     """
     key = entity_key(mention.name, mention.type)
     is_taken = any(key == candidate["key"] for candidate in candidates)
@@ -311,10 +311,10 @@ def _resolve(
 def _find_doubt(
     mention: EntityMention, same: Candidate | None, candidates: Candidates, identity: EntityMatch, settings: Settings
 ) -> EntityMatch | None:
-    """Return the stored entity that *mention* may be, for a person to decide; ``None`` if there is none.
+    """Return a stored entity that *mention* may be, for a person to decide, or ``None``.
 
-    *identity*: the model's answer about *mention*. *same*: the stored entity that it names, or None. *candidates*: all
-    stored entities with a similar name.
+    *identity*: the model's answer about *mention*. *same*: the stored entity that this answer names, or None.
+    *candidates*: all stored entities with a similar name.
     """
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))

@@ -105,7 +105,7 @@ def _is_last(draft: Draft) -> bool:
 
 
 def _end(draft: Draft, settings: Settings) -> JSON:
-    """Return the properties to set on the message once all of it is saved: ``{"status": "done", ...}``."""
+    """Return the properties to set on the message after its last part was saved: ``{"status": "done", ...}``."""
     done = {"status": _status(draft), "reason": draft.skipped, "plan": _plan(draft, settings), "took": _usage(draft)}
     return {**done, **dict.fromkeys(("answers", "reader", "reading_since", "interrupted"))}
 
@@ -289,7 +289,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
 
 
 def index_again(ids: Sequence[str]) -> Flow[None]:
-    """Add the facts and entities *ids* to the word and vector indexes again, after they were removed from them."""
+    """Add the facts and entities *ids* to the word and vector indexes again, after an eviction removed them."""
     evicted = yield from fetch(ingestion.EVICTED, ids=ids)
     vectors = yield from embed([row["names"][0] for row in evicted])
     rows: dict[str, list[JSON]] = {"Fact": [], "Entity": []}

@@ -208,9 +208,9 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Convert *step*, which takes a `Draft`, to a node of the ingestion graph, which takes the state as a dict.
+    """Convert *step*, a function of a `Draft`, to a LangGraph node, a function of the graph's state as a dict.
 
-    If the application itself declared the facts, the step runs without a model.
+    For facts declared by an application, the step runs without a model.
     """
 
     @wraps(step, assigned=("__name__", "__doc__"))  # spans are named by this module
@@ -223,7 +223,7 @@ def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
 
 
 def spare_loop(draft: Draft, flow: Flow[T]) -> Flow[T]:
-    """Return *flow*, set to run in a thread if the text of *draft* is so long that it would block an event loop."""
+    """Return *flow*, marked to run in a thread if the text of *draft* is long enough to block an event loop."""
     return in_threads(flow) if len(draft.episode.content or str(draft.given.get("content"))) > LONG_CONTENT else flow
 
 

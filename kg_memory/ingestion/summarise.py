@@ -78,10 +78,10 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return a new summary for each entity in *rows*, by entity key: ``{"k1": ("Ann skis.", None)}``.
+    """Return new summaries by entity key, each with a key for reuse or None: ``{"k1": ("Ann skis.", None)}``.
 
-    Summaries of few facts list these. For a longer summary, written by the model, a key to reuse it takes the place of
-    None.
+    *rows*: database rows of entities. A summary of few facts is their list. Longer summaries are written by the model;
+    the second value identifies the facts that it read, so that its text can be reused.
     """
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
@@ -110,7 +110,7 @@ class _LongSummary:
     """
 
     def __init__(self, row: Entity) -> None:
-        """Split the facts of the entity *row* (a database row) into older ones, for the model, and the latest ones."""
+        """Split the facts of *row*, an entity's database row, into older ones (for the model) and the latest ones."""
         self.row = row
         self.past = [dated_past(fact) for fact in row["past"]]
         self.current = [dated(fact) for fact in row["facts"]]
@@ -126,7 +126,7 @@ class _LongSummary:
 
     @property
     def cached(self) -> str | None:
-        """The model's text in the stored summary; None if there is none, or if the facts have changed since."""
+        """The model's text in the stored summary; None if there is none, or if the facts have changed since then."""
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, index: int) -> JSON:
@@ -193,9 +193,9 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
-    """Return the query row that stores *summary* for the entity *row*, and updates the word index.
+    """Return the query row that stores *summary* for the entity *row* and updates the word index.
 
-    *worded* is the key for reusing the model's part of the summary, None without such a part.
+    *worded*: the key for reusing the model's part of the summary; None if the model wrote no part.
     """
     changed = tokenise.count_terms(summary)
     changed.subtract(tokenise.count_terms(row["summary"]))

@@ -93,7 +93,7 @@ class ReadAhead:
             self.steps.append(asking.usage("extract", began).model_dump())
 
     def keep(self, question: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer* for later, when the ingestion asks *question* about this message."""
+        """Store *answer* for the ingestion of this message, which will ask the model the same *question*."""
         durable = self._durable()
         self.answers[durable.key(question)] = answer.model_dump_json()
         yield from durable.put(question, answer)
@@ -107,9 +107,9 @@ class ReadAhead:
 
 
 def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
-    """Ask *model* about all messages in *window* in parallel; return their states with the answers added.
+    """Ask *model* about all messages in *window* in parallel; return their input states with the answers added.
 
-    *window* has input states of ingestions. A rule-based model is not asked; the messages are then embedded together.
+    *window*: input states of ingestions. A rule-based model is not asked; only the embeddings are computed, together.
     """
     readings = [ReadAhead(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]
