@@ -18,7 +18,7 @@ from kg_memory.temporal.truth import Period, Truth
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """A stored belief: a period in which the memory considers a fact true.
+    """A stored period in which the memory considers a fact true.
 
     If *proposed*, it does not count until a person accepts it. The `id` is needed to close the belief later.
     """
@@ -86,7 +86,7 @@ class History:
         return {fact: list(own.values()) for fact, own in self.statements.items()}
 
     def last_statement(self, fact: str) -> Statement:
-        """Return the statement about the fact with the id *fact* that was made last."""
+        """Return the latest statement about the fact with the id *fact*."""
         return max(self.statements[fact].values(), key=lambda statement: statement.order)
 
     def apply_edits(self) -> list[Statement]:
@@ -108,10 +108,10 @@ def has_ended(truth: Truth, stored: Iterable[Belief]) -> bool:
 
 
 def enters_review(truth: Truth, stored: Iterable[Belief], added: Iterable[Period]) -> bool:
-    """Return whether a person must now review a fact that needed no review before.
+    """Return whether a fact that needed no review before must now be reviewed by a person.
 
-    *truth*: the new periods of the fact, and whether it needs a review. *stored*: its periods in the database.
-    *added*: the periods in *truth* that are not in the database yet.
+    *truth*: the new periods of the fact, and whether it needs a review. *stored*: its periods in the database. *added*:
+    the periods in *truth* that are not in the database yet.
     """
     return not any(belief.proposed for belief in stored) if truth.waits else truth.disputed and bool(added)
 
@@ -132,7 +132,7 @@ def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Peri
 
 
 def _without_statement(period: Period) -> Period:
-    """Return *period* with `stated_at` set to 0, to compare it with periods stated at other times."""
+    """Return *period* with `stated_at` set to 0, to compare it with periods that were stated at other times."""
     return replace(period, stated_at=0)
 
 

@@ -54,7 +54,7 @@ class TimedStatement:
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """A fact with the data that decides whether it is doubtful.
+    """A fact with the data that decides whether it is doubtful, that is, whether a fact it depends on has ended.
 
     - *beliefs*: the periods in which it is true. *statements*: the statements of the fact.
     - *superseding*: statements of facts that end it. *conflicting*: statements of facts that prove it wrong.
@@ -72,10 +72,11 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """When a fact ended or, if *refuted*, was found to be wrong (*since*), and when this became known (*known_at*).
+    """When a fact ended or was refuted (*since*), and when the memory learned of it (*known_at*).
 
-    A fact that depends on it is doubtful, unless it is stated from *known_at* on; if *by_saved_at*, the time at which
-    such a statement was saved counts, not the time of its message. Times are microseconds since the epoch.
+    A fact that depends on it is doubtful, unless it is stated again from *known_at* on; if *by_saved_at*, the time at
+    which such a statement was saved counts, not the time of its message. *refuted*: it was found to be wrong. Times are
+    microseconds since the epoch.
     """
 
     since: int
@@ -106,7 +107,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The time asked about: what was true at *as_of*, as believed at *believed_at* (microseconds since the epoch)."""
+    """The two times of a query: facts true at *as_of*, as the memory believed at *believed_at* (microseconds)."""
 
     as_of: int
     believed_at: int
@@ -156,7 +157,7 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 
 
 def _find_known_at(fact: Grounded, statements: Iterable[TimedStatement], last: BelievedPeriod, point: Point) -> int:
-    """Return the time from which on it is known that *fact* has ended, in microseconds since the epoch.
+    """Return when the memory learned that *fact* has ended, in microseconds since the epoch.
 
     *statements*: the statements of *fact*. *last*: its last period. *point*: the time asked about; only statements
     saved by ``point.believed_at`` count.
@@ -233,10 +234,10 @@ class _CertaintyCheck:
         )
 
     def _needed_until(self, fact: Grounded) -> int:
-        """Return until when the facts on which *fact* depends must hold, in microseconds since the epoch.
+        """Return until when the premises of *fact* must hold for it to be certain, in microseconds since the epoch.
 
-        For an event or a dated plan, it is its own time: "Ann flew to Rome in May" gives May. Otherwise, it is
-        `point.as_of`, the time asked about.
+        A premise is a fact on which it depends. For an event or a dated plan, the result is its own time: "Ann flew to
+        Rome in May" gives May. Otherwise, it is `point.as_of`, the time asked about.
         """
         if fact.kind == "state":
             return self.point.as_of
@@ -251,10 +252,10 @@ class _CertaintyCheck:
 def _spread(
     root: str, endings: Mapping[str, Ending], dependents: Mapping[str, list[str]], check: _CertaintyCheck
 ) -> Iterator[tuple[str, Doubt]]:
-    """Yield ``(fact id, doubt)`` for each fact that depends on the ended fact *root*, directly or not, nearest first.
+    """Yield ``(fact id, doubt)`` for each fact that becomes doubtful because *root* has ended, nearest first.
 
-    *endings*: the ends of all ended facts by id. *dependents*: the ids of the facts that depend on each fact. *check*:
-    decides which of them stay certain.
+    These facts depend on *root* directly or through other facts. *endings*: the ends of all ended facts by id.
+    *dependents*: the ids of the facts that depend on each fact. *check*: decides which of them stay certain.
     """
     ending = endings[root]
     reached = {root}

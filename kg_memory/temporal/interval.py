@@ -62,9 +62,9 @@ _MONTHS: Mapping[Precision, int] = MappingProxyType({"month": 1, "season": 3, "y
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A period of time from `start` up to, but without, `end`; None means that it has no start or no end.
+    """A period of time from `start` (included) to `end` (excluded); None means no start or no end.
 
-    `precision` says how exact the date was from which the period was made: "month" for "in May".
+    `precision`: how exact the date was from which the period was made: "month" for "in May".
     """
 
     start: datetime | None = None
@@ -305,7 +305,7 @@ def _unit_at(start: datetime, unit: Precision) -> Interval:
 
 
 def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
-    """Return *start* moved forward by *count* units, such as "month", or None if that is beyond the year 9999."""
+    """Return *start* plus *count* units, such as "month", or None if that is after the year 9999."""
     try:
         return add_units(start, count, unit)
     except (ValueError, OverflowError):

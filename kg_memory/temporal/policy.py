@@ -132,7 +132,7 @@ class ConflictPolicy:
 
     # The effect of a verdict
     def is_noted(self, confidence: float) -> bool:
-        """Return whether a verdict (how two facts relate) is sure enough to be stored; *confidence* is 0 to 1."""
+        """Return whether a verdict (how two facts relate) is confident enough to be stored; *confidence* is 0 to 1."""
         return confidence >= self.review_threshold
 
     def takes_effect(self, confidence: float) -> bool:
@@ -155,7 +155,7 @@ class ConflictPolicy:
     def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
         """Return whether a verdict of *kind*, such as "supersedes", can end or disprove one of two facts.
 
-        "supersedes" cannot if the predicate is declared to have several values at a time.
+        For example, "supersedes" cannot if the predicate is declared to have several values at a time.
         """
         is_plural = new.declared and new.single_valued is False and new.predicate == existing.predicate
         return kind in CONTRADICTIONS and not (kind == "supersedes" and is_plural)
@@ -227,10 +227,10 @@ def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> b
 def facts_in_review(
     verdicts: Collection[Verdict], by_fact: StatementsByFact, to_admit: Collection[str] = ()
 ) -> set[str]:
-    """Return the ids of the facts about which a person must decide, because a verdict on them waits for review.
+    """Return the ids of the facts that a person must accept or reject, because a verdict on them waits for review.
 
-    Of the two facts of such a verdict it is the one first stated later, unless the earlier one waits itself. *by_fact*:
-    the statements of each fact, by its id. *to_admit*: ids of facts that wait in any case.
+    Of the two facts of such a verdict, it is the one first stated later, unless the earlier one waits itself.
+    *by_fact*: the statements of each fact, by its id. *to_admit*: ids of facts that wait in any case.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -242,7 +242,7 @@ def facts_in_review(
 
 
 def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
-    """Return the ids of the new facts that are not believed until a person admits them."""
+    """Return the ids of the new facts that the memory does not believe until a person admits them."""
     return {verdict.new for verdict in verdicts if verdict.is_admission}
 
 

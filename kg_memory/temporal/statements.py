@@ -23,9 +23,9 @@ _CLOCK_CHANGE = HOUR
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What one message says about the period of one fact: it holds from *valid_at* to *invalid_at*.
+    """A claim by one message that a fact holds from *valid_at* to *invalid_at*.
 
-    *fact*, *id*: the ids of the fact and the message. *stated_at*: when the message was said. *arrived_at*: when the
+    *fact*, *id*: the ids of the fact and the message. *stated_at*: the time of the message. *arrived_at*: when the
     memory received it. Times are microseconds since the epoch. *precision*, *end_precision*: how exact the start and
     end are. *corrects*: the statement replaces the dates that earlier statements gave for the same period.
     """
@@ -91,7 +91,7 @@ class Statement:
     def begin(self) -> int:
         """The start of the period, in microseconds since the epoch.
 
-        Without a start date it is the time of the message, or `over_at` if that is earlier. For "I no longer live in
+        Without a start date, it is the time of the message, or `over_at` if that is earlier. For "I no longer live in
         Oslo" it is `OPEN_START`.
         """
         return min(self.stated_at, self.over_at) if self.undated and not self.only_ends else self.valid_at
@@ -200,7 +200,7 @@ def _made_within(source: Statement, statement: Statement, may_change: MayChange)
 
 
 def _makes_redundant(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* leaves nothing to say for *ending*, which gives only an end ("I no longer live in Oslo").
+    """Return whether *source* makes *ending* redundant, a statement of only an end ("I no longer live in Oslo").
 
     Both are statements of one fact. True if *source* gives a period that begins by that end, or only an earlier end and
     ``may_change(source, ending)`` is True.
@@ -221,7 +221,7 @@ def _may_end(source: Statement, statement: Statement) -> bool:
 
 
 def _disputes(statement: Statement, earlier: Statement) -> bool:
-    """Return whether *statement* gives another start or another end than *earlier*, a statement of the same fact.
+    """Return whether *statement* gives another start or end than *earlier*, an earlier statement of the same fact.
 
     False if *earlier* was not made before *statement*.
     """

@@ -147,10 +147,10 @@ def _settle_conflicts(
 def _resolve_plans(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], verdicts: Iterable[Verdict]
 ) -> dict[str, list[Statement]]:
-    """Return the statements of each plan that was fulfilled, dropped or replaced, by *verdicts*: ``{fact id: [...]}``.
+    """Return the statements of plans that were fulfilled, dropped or replaced: ``{fact id: [...]}``.
 
-    Such a plan holds from when it was stated until one of *facts* (ids) followed it. A plan stated again after that
-    stands again. *by_fact* has the results of `reconcile` by fact id.
+    *verdicts* say which were. Such a plan holds from when it was stated until one of *facts* (ids) followed it; a plan
+    stated again later holds again. *by_fact* has the results of `reconcile` by fact id.
     """
     later: defaultdict[str, list[Statement]] = defaultdict(list)
     for verdict in verdicts:
@@ -200,12 +200,12 @@ def _place_periods(
 
 
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """Yield the items of each of *facts* (ids) in turn, from *by_fact*: ``{fact id: [item, ...]}``."""
+    """Yield the items of all *facts* (ids) one after another; *by_fact* has the items of each fact, by id."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
 
 
 def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:
-    """Return the *statements* whose weight by `policy.weigh` is exactly *weight*."""
+    """Return the *statements* with exactly this *weight* in conflicts, as computed by `policy.weigh`."""
     return [statement for statement in statements if policy.weigh(statement) == weight]
 
 
@@ -331,7 +331,7 @@ def _period_order(period: Period) -> tuple[Any, ...]:
 
 
 def _first_free_part(period: Period, taken: Iterable[Period]) -> Period | None:
-    """Return the first part of *period* that is free of the periods in *taken*; None if no time is free.
+    """Return the first part of *period* that does not overlap with *taken*; None if no time is free.
 
     2019 to 2023, with 2021 taken, gives 2019 to 2021. *taken*: periods of contradicting facts, in `_period_order`.
     """
