@@ -129,9 +129,9 @@ def load_links() -> Flow[Links]:
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Run the query *page* for one range of node ids after another; call ``take(row)`` for each result row.
+    """Run the query *page* for one range of node ids after another, and call ``take(row)`` for each result row.
 
-    *last*: a query for the highest node id.
+    *last*: a query for the highest node id, where the ranges end. *params*: other query parameters.
     """
     rows = yield from fetch(last)
     for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
@@ -172,7 +172,7 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 
 
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
-    """Convert *links* between members to links between their communities, for the next level.
+    """Convert *links* between members to links between their communities, the input of the next level's detection.
 
     *level* has the members of each community. With ``[[1, 2], [3, 4]]``, the link ``(2, 3)`` becomes ``(0, 1)``, the
     indexes of both communities. Links inside one community are left out.
@@ -183,7 +183,10 @@ def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return *communities*, lists of indexes in `links.entities`, with ids, member ids and fingerprints (hashes)."""
+    """Return *communities* with ids, member ids and fingerprints (hashes).
+
+    *communities*: for each community, the indexes of its members in `links.entities`.
+    """
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
     shares: Counter[int] = Counter()

@@ -175,9 +175,9 @@ def claim_refresh(interval: int) -> Flow[bool]:
 
 @contextmanager
 def log_refresh_failure() -> Iterator[None]:
-    """Context manager: log an error of an automatic refresh of communities instead of raising it.
+    """Context manager that logs an error of an automatic community refresh instead of raising it.
 
-    The message that started the refresh is stored already, and the next refresh makes up for this one.
+    The message that triggered the refresh is already stored, and the next refresh makes up for the failed one.
     """
     try:
         yield

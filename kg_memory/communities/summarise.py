@@ -47,7 +47,7 @@ Parts = list[list[Item]]
 
 
 class _Description(NamedTuple):
-    """The name and summary of a community; `by_model` is false if fixed rules made them instead of the model."""
+    """The name and summary of a community; `by_model` is False if fixed rules, not the model, made them."""
 
     name: str
     summary: str
@@ -78,10 +78,10 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 
 
 def _summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the summary to store for the community *group*: its id, its name, the text and a fingerprint.
+    """Return the summary to store for the community *group*: its id, name, text and fingerprint.
 
-    The fingerprint is empty if fixed rules, not the model, wrote *description* or the summary of a member: the next
-    refresh asks the model again. *summaries*: the new summaries so far, by community id.
+    The fingerprint is empty if fixed rules, not the model, wrote *description* or the summary of a member; then the
+    next refresh asks the model again. *summaries*: the new summaries so far, by community id.
     """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
@@ -93,9 +93,9 @@ def _summary(group: EntityCluster, description: _Description, summaries: Mapping
 def _read_texts(
     groups: Sequence[EntityCluster], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return, for each of *groups* (communities), the texts from which the model shall summarise it, split into parts.
+    """Return the texts that the model has to summarise for each of *groups* (communities), split into parts.
 
-    A part fits into one question of about *most* bytes: ``[{"entity": "Ann", ...}, {"fact": "Ann works at Acme"}]``.
+    A part fits into one prompt of about *most* bytes: ``[{"entity": "Ann", ...}, {"fact": "Ann works at Acme"}]``.
     *instant*: when the facts must be true, in microseconds since the epoch. *summaries*: the new summaries so far, by
     community id.
     """
@@ -133,9 +133,9 @@ def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[
 
 
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
-    """Group communities into questions to the model: ``[[0, 1, 2], [3], [4, 5]]``, indexes in *material*.
+    """Group communities into prompts: ``[[0, 1, 2], [3], [4, 5]]``, lists of indexes in *material*.
 
-    A question has at most `TOGETHER` communities and *most* bytes of text; a larger community has its own question.
+    A prompt has at most `TOGETHER` communities and *most* bytes of text; a larger community has its own prompt.
     *material*: the texts about each community.
     """
     batches: list[list[int]] = []
@@ -155,15 +155,15 @@ def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
 
 
 def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
-    """Run *flow*; return its result and the number of questions that it asked the model: ``(result, 3)``.
+    """Run *flow* and count its model calls: return ``(result, 3)``.
 
-    A flow is a generator that yields such questions. A question that was refused because the budget is spent does not
-    count.
+    A flow is a generator that yields requests, such as model calls. A call that was refused because the budget is spent
+    does not count.
     """
     questions = 0
 
     def perform(effect: Any) -> Flow[Any]:
-        """Run *effect* and return its result; count it if it is a question to the model."""
+        """Run *effect* (a request yielded by a flow) and return its result; count it if it is a model call."""
         nonlocal questions
         questions += isinstance(effect, Ask)
         try:
@@ -176,10 +176,10 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
-    """Return a description of each of *communities*, if possible from one question to the model.
+    """Return a name and a summary for each of *communities*, if possible from a single model call.
 
-    The model is asked again about each community that the answer omits or repeats. *most*: the byte limit of a
-    question.
+    The model is asked again about each community that the answer omits or repeats. *most*: the maximum size of a prompt
+    in bytes.
     """
     answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
     descriptions = []
