@@ -47,9 +47,9 @@ State = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the addition of many episodes has come; the callback *progress* gets this after each episode.
+    """The progress of adding many episodes, passed to the callback *progress* after each episode.
 
-    - `done`: the number of episodes added so far, of `total` (None if the number is unknown).
+    - `done`: the number of episodes added so far. `total`: the number of all episodes, None if unknown.
     - `new`: how many of these were not stored before. `facts`: the number of facts in them.
     - `seconds`: the time since the start. `added`: the result of the latest episode.
     """
@@ -97,9 +97,9 @@ class Tally:
 
 
 def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
-    """Return the length of *items*, or None for an iterator; raise `InputError` for one item in place of a list.
+    """Return the length of *items*, or None for an iterator; raise `InputError` if it is a single item, not a list.
 
-    For the message: *name* is the caller's argument, *what* such as ``"episodes"``.
+    For the error message: *name* is the caller's argument, *what* the kind of items, such as ``"episodes"``.
     """
     if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
         raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
@@ -220,9 +220,9 @@ def read_inputs(
 
 
 def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[None]:
-    """Save the valid ones of *states* without extracting facts, because the model is unavailable; skip invalid ones.
+    """Save the episodes in *states* without extracting facts, because the model is unavailable; skip invalid ones.
 
-    *states* are episodes (messages, texts) as input dicts of the ingestion graph.
+    *states*: episodes (messages, texts) as input dicts of the ingestion graph.
     """
     for state in states:
         if "saved_id" not in state:
@@ -288,9 +288,9 @@ def _declared_texts(state: State) -> Iterator[str]:
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
-    """Extract the facts of a saved episode (a message or text), and return the result, or a result with the error.
+    """Extract the facts of a saved episode (a message or text); return the result, which may contain an error.
 
-    *state*: from `receive_input`.
+    *state*: the value that `receive_input` returned for the episode.
     """
     try:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
@@ -301,7 +301,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
 
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
-    """Write outdated summaries of entities again, and return the tokens and the time that this took."""
+    """Regenerate the outdated summaries of entities, and return the tokens and the time that this took."""
     asking, began = CachedAnswers(namespace), time.perf_counter()
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
@@ -309,9 +309,9 @@ def _summarise(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Extract the facts of a stored episode (a message or text) again; return the result, or a result with the error.
+    """Extract the facts of a stored episode (a message or text) again; return the result, which may contain an error.
 
-    *state*: from `input_of`.
+    *state*: the value that `input_of` returned for the episode. *context*: settings for this run.
     """
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
@@ -352,18 +352,19 @@ def to_result(state: State) -> AddResult:
 
 
 def result_of_saving(state: State) -> AddResult:
-    """Return the result for an episode (a message or text) that is saved, but whose facts are not extracted yet.
+    """Return the result for an episode (a message or text) that is saved but whose facts are not extracted yet.
 
-    *state* is what `receive_input` returned.
+    *state*: the value that `receive_input` returned for the episode.
     """
     return AddResult(episode=state["episode"].id, new=state["new"], status=EpisodeStatus(state["status"]))
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the result for a saved episode (a message or text) whose facts could not be extracted.
+    """Return the result for a saved episode whose facts could not be extracted because of *error*.
 
-    *error*: the cause; it is raised if the episode was not saved, or is not to blame (an unreachable model). *state*:
-    the input of the graph. *began*: the start of the call, in microseconds since the epoch.
+    *error* is raised instead if the episode was not saved, or if the episode did not cause it (the model is
+    unreachable). *state*: the input of the ingestion graph. *began*: the start of the call, in microseconds since the
+    epoch.
     """
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))

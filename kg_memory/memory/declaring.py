@@ -175,9 +175,9 @@ def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
-    """Return each of *rows*, validated and ready to store; raise one `InputError` if any rows are invalid.
+    """Validate *rows* of facts and return them ready to store; raise one `InputError` that lists all invalid rows.
 
-    *apply*: extracts the facts from a JSON record; None: each row is a fact.
+    *apply*: a function that extracts the facts from a JSON record; None if each row is a fact.
     """
     declarations: list[Declaration] = []
     problems: list[str] = []

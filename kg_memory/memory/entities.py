@@ -48,8 +48,8 @@ class Entities(Group):
     ) -> Flow[builtins.list[Entity]]:
         """Return the entities of a namespace, last seen first; with *like* only matching ones, best match first.
 
-        *like* is a text to find in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit*
-        is the maximum number of entities; *skip* is how many to leave out before.
+        *like*: a text to find in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit*:
+        the maximum number of entities. *skip*: how many of the first to leave out.
         """
         return read_entities(limit, skip, like)
 
@@ -140,7 +140,7 @@ class Entities(Group):
         during: During | None = None,
         believed_at: Time | None = None,
     ) -> Flow[builtins.list[Fact]]:
-        """Return a shortest chain of facts from the entity *name* to the entity *target*, in order.
+        """Return the shortest chain of facts that connects the entity *name* to the entity *target*, in order.
 
         ``path("Ann", "Oslo")`` may return "Ann works at Acme" and "Acme is in Oslo". Both entities are given by a name,
         an alias or an id. *steps* is the maximum number of facts (1 to 6); if more are needed, the list is empty. Only
@@ -226,7 +226,7 @@ class Entities(Group):
     ) -> Flow[builtins.list[IdentityDecision]]:
         """Return the decisions to merge, split or keep apart entities, latest first, including undone ones.
 
-        *limit* is the maximum number of decisions; *skip* is how many to leave out before.
+        *limit*: the maximum number of decisions. *skip*: how many of the latest to leave out.
         """
         return list_identities(("done", "apart", "undone"), limit, skip)
 
@@ -246,7 +246,8 @@ def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
 def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
     """Return the entities of the namespace, last seen first; with *like* only matching ones, best match first.
 
-    *like*: words in the name or summary. *limit*: the maximum number of entities. *skip*: how many to leave out before.
+    *like*: words in the name or summary. *limit*: the maximum number of entities. *skip*: how many of the first to
+    leave out.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
@@ -310,7 +311,7 @@ def _validate_steps(steps: int) -> int:
 
 
 def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:
-    """Return the entities that share facts with one entity, each with the number of shared facts, most first.
+    """Return the entities with the most facts in common with one entity, each with the number of common facts.
 
     *near*: the facts about the entity, and the entities in them. *own*: the entity's names. *limit*: the maximum number
     to return.
@@ -339,7 +340,7 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
 
 
 def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Return the ids of the entities that one step of a path search reaches for the first time.
+    """Do one step of a breadth-first path search, and return the ids of the newly reached entities.
 
     *links*: the facts found in the step: ``{"id": entity id, "fact": fact id, "ends": ids of the other entities}``.
     *reached*: all entities reached. *came*: ``{entity id: (previous entity id, fact id)}``. Both are updated.
@@ -355,9 +356,9 @@ def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str
 
 
 def _go_back(end: str | None, came: Came) -> list[str]:
-    """Return the ids of the facts on the path to the entity *end*, in path order; empty if *end* is None.
+    """Return the ids of the facts on the path found to the entity *end*, in path order; empty if *end* is None.
 
-    *came*: how the path search reached each entity: ``{entity id: (previous entity id, fact id)}``.
+    *came*: how the search reached each entity: ``{entity id: (previous entity id, fact id)}``.
     """
     facts: list[str] = []
     while end in came:

@@ -251,17 +251,17 @@ def read_episodes(
 
 
 def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) -> Flow[list[Episode]]:
-    """Return at most *limit* stored episodes with one of the statuses, earliest first; leave out the first *skip*."""
+    """Return at most *limit* stored episodes with one of *statuses*, earliest first, without the first *skip*."""
     names = [str(status) for status in statuses]
     episodes = yield from fetch(queries.EPISODES_TO_READ, statuses=names, limit=limit, skip=skip)
     return [rows.to_episode(row["episode"]) for row in episodes]
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark stored messages that have one of *statuses* as unread, so that their facts are extracted again; return them.
+    """Mark stored messages that have one of *statuses* as unread, so that their facts are extracted again.
 
-    *ids*: only these; `InputError` if one is missing or has another status. None: all, except messages skipped as
-    prompt injections.
+    Returns these messages. *ids*: only these; `InputError` if one is missing or has another status. None: all, except
+    messages skipped as prompt injections.
     """
     names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
     stored = yield from read_oldest(statuses, MAX_COUNT)
@@ -286,7 +286,7 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the plan (how thoroughly to read) of `deepen`: *to*, else `Settings.plan`, but at least ``"standard"``.
+    """Return the plan (how thoroughly to read) that `deepen` uses: *to*, else `Settings.plan`, at least ``"standard"``.
 
     *reads* is False for a dry run. Raises `InputError` for an unknown plan, or if a model is needed and missing.
     """

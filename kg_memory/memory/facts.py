@@ -158,13 +158,13 @@ class Facts(Group):
         below: float = 0.5,
         limit: int = 10,
     ) -> Flow[builtins.list[StaleFact]]:
-        """Return facts that nobody contradicted, but that may have changed since, the most useful question first.
+        """Return facts that may be outdated although nothing contradicts them, the most useful to ask about first.
 
-        Half of the moods change in 60 days, of the jobs in four years, of the homes in five; nobody's birthplace does.
-        These estimates, or the namespace's own history where it has five ended periods, give each state a freshness:
-        1 when it is stated, 0.5 after that time. A plan is stale after its day. *about* is an entity, by name or id.
-        *at* is the time for which to judge (None: *believed_at* or now), *below* the highest freshness, from 0 to 1. An
-        answer that is added as a message refreshes the fact or ends it. Raises `InputError`.
+        Each state has a freshness: 1 when it is stated, 0.5 after its half-life, such as 60 days for a mood, four years
+        for a job and five for a home; a birthplace stays fresh. With five ended periods or more, the namespace's own
+        history gives the half-life. A plan is stale after its day. *about*: an entity, by name or id. *at*: the time
+        for which to judge (None: *believed_at* or now). *below*: the highest freshness, from 0 to 1. An answer that is
+        added as a message refreshes the fact or ends it. Raises `InputError`.
         """
         believed = parse_moment("believed_at", believed_at, (yield from now()))
         moments = parse_moment("at", at, believed), believed
@@ -243,7 +243,7 @@ class Facts(Group):
     ) -> Flow[FactExplanation]:
         """Return the evidence for a fact (an id): sources, relations to other facts, successors, dependent facts.
 
-        Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
+        Each list has at most 1,000 items. *believed_at*: return what the memory believed at that time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return FactExplanation(
@@ -288,8 +288,8 @@ class Facts(Group):
     ) -> Flow[builtins.list[Fact]]:
         """Return the periods in which each fact about the entity *name* held, newest first, with their sources.
 
-        ``history("Ann", "lives in")`` lists each home of Ann with its dates. *predicate* is one relation in any
-        wording, such as ``"lives in"`` or ``RESIDES_IN``; None is all. *believed_at* asks what was believed at that
+        ``history("Ann", "lives in")`` lists each home of Ann with its dates. *predicate*: one relation in any wording,
+        such as ``"lives in"`` or ``RESIDES_IN``; None means all. *believed_at*: return what the memory believed at that
         time.
         """
         _, believed = yield from read_times(None, None, believed_at)
@@ -306,9 +306,10 @@ class Facts(Group):
     def _timeline(
         self, name: str, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 100, believed_at: Time | None = None
     ) -> Flow[builtins.list[TimelineEvent]]:
-        """Return events of the entity *name*: when each fact about it began, ended or was stated, earliest first.
+        """Return a timeline of the entity *name*: when each fact about it began, ended or was stated, earliest first.
 
-        *limit* is the maximum number of periods of facts. *believed_at* asks what was believed at that time.
+        *limit*: the maximum number of periods of facts. *believed_at*: use the facts that the memory believed at that
+        time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         events = [event for fact in (yield from facts_about(name, limit, None, believed)) for event in _events(fact)]
@@ -349,8 +350,8 @@ class Facts(Group):
     ) -> Flow[builtins.list[Source]]:
         """Return the sources of *fact* (an id): each episode that states it, with its quote, earliest first.
 
-        *limit* is the maximum number; *skip* is how many to leave out before. *believed_at* leaves out sources saved
-        later.
+        *limit*: the maximum number. *skip*: how many of the first to leave out. *believed_at*: leave out sources saved
+        after this time.
         """
         _, believed = yield from read_times(None, None, believed_at)
         return (yield from read_sources(fact, limit, skip, believed))
@@ -387,7 +388,7 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
 
 
 def _events(fact: Fact) -> Iterable[TimelineEvent]:
-    """Yield the timeline events of *fact*: ``began`` (or ``said``, if the start is unknown), and ``ended`` if so."""
+    """Yield the timeline events of *fact*: ``began`` (or ``said``, if the start is unknown) and maybe ``ended``."""
     if fact.valid_at:
         yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
     elif fact.known_from:

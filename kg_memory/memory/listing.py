@@ -86,8 +86,8 @@ def list_page(
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
     """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`.
 
-    *first*: the beginning of the query. *after*: the cursor of the previous page. *window*: mark facts that are
-    doubtful at its end. *seen*: from `belief_params`.
+    *first*: the beginning of the database query. *after*: the cursor of the previous page. *window*: mark facts that
+    are doubtful at its end. *seen*: time parameters from `belief_params`.
     """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
@@ -207,7 +207,7 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return a sort key for the periods of a fact: the period that contains *as_of*, or is nearest to it, comes last.
+    """Return a sort key for the periods of a fact: the period that contains *as_of*, or is nearest to it, sorts last.
 
     *row*: has the period as ``belief``. Times are microseconds since the epoch.
     """
@@ -217,7 +217,7 @@ def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    """Return the facts on the path to the fact with the id *id_*, in order; that fact is the last.
+    """Return the chain of facts that ends with the fact *id_*, each of which depends on the fact before.
 
     *before* maps each fact id to the fact that it depends on: for c and ``{"c": "b", "b": "a"}`` the path is b, c.
     *sentences* maps fact ids to texts.
@@ -242,7 +242,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
 
 
 def _find_chain(history: History, fact: str) -> set[str]:
-    """Return the ids of *fact*, of the facts that it replaced, and of those that replaced it, also indirectly."""
+    """Return the ids of *fact*, of all facts that it replaced, and of all that replaced it, directly or indirectly."""
     linked = rivals_by(history.verdicts.values(), *ENDINGS)
     chain, edge = {fact}, {fact}
     while edge:

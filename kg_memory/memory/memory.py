@@ -374,13 +374,13 @@ class GraphMemory(Group, Closing):
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[Profile]:
-        """Return what is true of the entity *name* now, such as home, job and likes, by topic and sub-topic.
+        """Return the current facts about the entity *name*, such as home and job, grouped by topic and sub-topic.
 
-        ``str(profile)`` is text for a prompt, which changes only when the entity's facts do. No model is asked.
+        ``str(profile)`` is text for a prompt, which changes only when the entity's facts do. No model is called.
         *schema* has your own topics, as a dict or the path of a TOML or JSON file; *strict* leaves out facts that fit
         none of them. *max_tokens* limits the text; None is no limit. *prefer_topics* come first; *only_topics* leaves
         out all others. *max_subtopics* limits the sub-topics of a topic: the smallest are joined as ``other``.
-        *max_slot_tokens* limits each line. *as_of* and *believed_at* ask for another time, as in `search`. See
+        *max_slot_tokens* limits each line. *as_of* and *believed_at* select another time, as in `search`. See
         `docs/profile.md`. Raises `InputError`.
         """
         limits: dict[str, Any] = {"max_tokens": max_tokens, "max_subtopics": max_subtopics}

@@ -53,7 +53,7 @@ all pairs of facts about one person in LoCoMo are below 0.85."""
 class NoModel:
     """Placeholder for the language model and the embedding model in a memory that is opened without models.
 
-    Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the message *why*.
+    Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the text *why*.
     """
 
     name = schema.ANY_MODEL
@@ -95,7 +95,7 @@ def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
 
 
 class NamedServer:
-    """The database server at a URL that the user set; this process neither starts nor stops it."""
+    """A database server at a URL from the user; this process neither starts nor stops it."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -107,7 +107,7 @@ class NamedServer:
         """Do nothing: the server was not started by this process."""
 
     def advice(self) -> str:
-        """Return what a user should do if the server cannot be reached, for error messages."""
+        """Return instructions for the user, for the error message if the server cannot be reached."""
         return ADVICE
 
 
@@ -138,7 +138,10 @@ def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Datab
 
 @cache
 def rules() -> Model:
-    """Return the offline model, which answers by built-in rules; each process has one instance."""
+    """Return the offline model, which answers by built-in rules instead of a language model.
+
+    One instance per process.
+    """
     offline: Model = load_plugin("models", OFFLINE)()
     return offline
 
@@ -266,7 +269,7 @@ def open_driver(
     """Return the driver of a memory, which runs its model calls, embeddings and database queries.
 
     *scorer*: ranks search results; None: *model* does. *rules*: the offline model, used when *budget* is spent.
-    *clock*: returns microseconds since the epoch. *side_by_side*: the most operations at the same time.
+    *clock*: returns microseconds since the epoch. *side_by_side*: the maximum number of concurrent operations.
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)

@@ -30,7 +30,8 @@ class Predicates(Group):
     ) -> Flow[builtins.list[PredicateInfo]]:
         """Return the predicates that the namespace learned, and those declared or corrected in it, sorted by name.
 
-        The built-in predicates are not included. *limit* is the maximum number; *skip* is how many to leave out before.
+        The built-in predicates are not included. *limit*: the maximum number. *skip*: how many of the first to leave
+        out.
         """
         page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
         return [PredicateInfo(**row["predicate"]) for row in (yield from fetch(queries.ALL_PREDICATES, **page))]
@@ -90,8 +91,8 @@ def _is_name(value: object) -> bool:
 def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
     """Return the predicate (a relation) *name*: its canonical name, and whether it has one object at a time.
 
-    The first source that knows it counts: corrections by a person, the declared *fact_types*, learned predicates,
-    built-in rules. An unknown name is its own canonical name.
+    The first of these sources that has it decides: corrections by a person, the declared *fact_types*, learned
+    predicates, built-in rules. An unknown name is its own canonical name.
     """
     stored = yield from fetch(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None

@@ -140,7 +140,7 @@ class Privacy(Group):
     audit, aaudit = verb(_audit)
 
     def _verify(self, *, head: str | None = None) -> Flow[AuditReport]:
-        """Check that no entry of the audit log was changed, removed or inserted, and return the problems found.
+        """Check that no entry of the audit log was changed, removed or inserted; return a report of the problems found.
 
         *head* is the hash in a `ForgetReceipt` that you have stored: the log must still have the entry with this hash.
         Without *head*, the removal of the last entries is not noticed.
