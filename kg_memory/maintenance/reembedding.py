@@ -17,7 +17,7 @@ LINKS_PER_QUERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """Cypher for the texts and vectors of one kind of nodes, in a query that calls the node ``n``.
+    """Cypher fragments that select the texts and vectors of one kind of nodes, named ``n`` in the query.
 
     - *label*: the node label, such as ``Fact``.
     - *text*: an expression for the text to embed.

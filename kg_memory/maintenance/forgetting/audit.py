@@ -96,10 +96,11 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
-    """Check every entry of the audit log against its hash and the entry before; return a report of the problems.
+    """Check the hash chain of the audit log, and return a report of the problems.
 
-    *head*: the hash of an entry that must be in the log, such as the one in a receipt that was stored elsewhere.
-    Without it, the removal of the latest entries is not noticed.
+    Each entry must have a correct hash and contain the hash of the entry before. *head*: the hash of an entry that must
+    be in the log, such as the one in a receipt that was stored elsewhere. Without it, the removal of the latest entries
+    is not noticed.
     """
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
@@ -120,10 +121,10 @@ def verify(head: str | None = None) -> Flow[AuditReport]:
 
 
 def _find_problem(number: int, text: str | None, before: str) -> str:
-    """Return the problem of an audit log entry, such as ``"is missing: it was removed"``; ``""`` if it is correct.
+    """Return the problem of an audit log entry, such as ``"is missing: it was removed"``; ``""`` if it is valid.
 
-    *number*: the number that the entry should have. *text*: its JSON; None if it is missing. *before*: the hash that
-    the previous entry has.
+    *number*: the number that the entry should have. *text*: its JSON; None if it is missing. *before*: the hash of the
+    previous entry.
     """
     if text is None:
         return "is missing: it was removed"

@@ -129,7 +129,7 @@ def _delete_stream(key: str, mark: str) -> Flow[None]:
 
 
 def drop_stream(key: str) -> Flow[None]:
-    """Delete FalkorDB's log of recent queries on the graph *key*: it contains query parameters, so also user text.
+    """Delete FalkorDB's log of recent queries on the graph *key*, because query parameters contain user text.
 
     Queries of the last second may be missed: FalkorDB logs them about a second later.
     """

@@ -46,17 +46,17 @@ OnProgress = Callable[[int, int], None]
 class Searcher(Protocol):
     """Protocol of plug-ins that check whether ids, words or vectors of deleted messages are still stored.
 
-    `gather` is called before each batch of messages is deleted, `add` after it, and `search` once at the end.
+    Call `gather` before each batch of messages is deleted, `add` after it, and `search` once at the end.
     """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the traces of a batch to search for after its deletion, such as ids, words and vectors.
+        """Return the ids, words and vectors of a batch of messages, to search for them after its deletion.
 
         *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
         """
 
     def add(self, traces: Any) -> None:
-        """Let `search` look for *traces* too: ids, words and vectors of a deleted batch, from `gather`."""
+        """Add *traces*, the result of `gather` for a deleted batch, to those that `search` looks for."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Search all stored properties in the namespace for remains of the deleted episodes.
@@ -69,7 +69,7 @@ class Searcher(Protocol):
 class Run:
     """The progress of one call to `forget`: the ids deleted or changed so far, and the remains found.
 
-    - `receipt`: the id of the call in the audit log. `salt`: random text in the log's hashes of ids and names.
+    - `receipt`: the id of this call in the audit log. `salt`: random text for the hashes of ids in the log.
     - `redactions`: new contents by id, for messages that lose only some characters. `redacted`: their new ids.
     - `episodes`, `facts`, `entities`: deleted ids. `restored`: facts that hold again. `changed`: other changed facts.
     - `unread`: messages whose facts must be extracted again.
@@ -121,11 +121,11 @@ class Run:
 
     @property
     def key(self) -> str:
-        """The database key of the graph of the namespace, such as to find its query log."""
+        """The database key of the namespace's graph."""
         return graph_key(self.namespace)
 
     def mask(self, text: str) -> str:
-        """Return the salted hash that the audit log stores in place of *text*, an id or a name."""
+        """Return the salted hash of *text*, an id or a name, which the audit log stores instead of the text."""
         return audit.salted_hash(self.salt, text)
 
     def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
@@ -296,7 +296,7 @@ def forget_everything(
 
 
 def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
-    """Write the first audit log entry of a call to forget: the episodes *ids* are about to be deleted."""
+    """Write the first audit log entry of a call to `forget`, before the episodes *ids* are deleted."""
     run.salt = yield from audit.read_salt()
     entry = run.to_entry(ids, (yield from now()))
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
@@ -330,7 +330,7 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
 
 
 def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetReceipt:
-    """Return *receipt* with a warning that some database replicas still have the deleted data.
+    """Add a warning to *receipt* if some database replicas still have the deleted data.
 
     *stale*: the addresses of these replicas.
     """

@@ -73,7 +73,7 @@ class Impact:
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:
-        """Return the names of the entity *id_* that only forgotten episodes use, which the entity therefore loses."""
+        """Return the names that the entity *id_* loses because only the episodes to forget use them."""
         return [name for name in all_names(self.entities[id_]) if name not in self.names[id_]]
 
 
@@ -111,7 +111,7 @@ def read_impact(
 
 
 def add_ends(impact: Impact, facts: Iterable[str]) -> Flow[set[str]]:
-    """Read the subjects and objects of the given facts (ids) into *impact*, and return the ids of these entities."""
+    """Read the subjects and objects of *facts* (ids) into *impact*, and return the ids of these entities."""
     ends = {row["id"] for row in (yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts)))}
     missing, forgotten = sorted(ends - impact.entities.keys()), sorted(impact.forgotten.ids)
     for row in (yield from fetch(cypher.ENTITIES, ids=missing, going=forgotten)):
@@ -208,10 +208,10 @@ def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
 
 
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
-    """Return the words (stems) of a fact that may come from deleted messages: ``{"ann", "move", "oslo"}``.
+    """Return the word stems of a fact that may come from deleted messages: ``{"ann", "move", "oslo"}``.
 
-    These are all words of its sentence and original predicate if a deleted message stated the fact first. Otherwise,
-    they are only words that deleted messages contain.
+    If a deleted message stated the fact first, these are all words of its sentence and original predicate; otherwise
+    only the words that deleted messages contain.
     """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:

@@ -165,9 +165,9 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
 
 
 def _select_valid(fact: Row, gone: Collection[str]) -> list[Row]:
-    """Return the statements of *fact* that count again, because the message that corrected them is forgotten.
+    """Return the statements of *fact* that become valid again, because the message that corrected them is forgotten.
 
-    Such a message is "No, that is wrong". *gone*: ids of the forgotten episodes.
+    For example, the message "No, that is wrong" is forgotten. *gone*: ids of the forgotten episodes.
     """
     remaining = [row for row in fact["statements"] if row["id"] not in gone]
     refuted = [row for row in remaining if row["refuted"]]
@@ -263,10 +263,10 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return the new end of *belief*, if the change that ended it is deleted: when the next belief was stored.
+    """Return the new end of *belief* if the change that ended it is deleted.
 
-    *beliefs*: the remaining beliefs about the same fact; without a later one, the result is `OPEN_END`. Times are
-    microseconds since the epoch.
+    It ends when the next of *beliefs*, the remaining beliefs about the same fact, was stored; without a later one, the
+    result is `OPEN_END`. Times are microseconds since the epoch.
     """
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])

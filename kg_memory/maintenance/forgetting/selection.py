@@ -83,9 +83,10 @@ class ForgetRequest:
 
 
 def not_found(kind: str, target: object) -> InputError:
-    """Return (do not raise) a `NotFound` error for a target that does not exist, with a hint where to list valid ones.
+    """Create a `NotFound` error for a target that does not exist, with a hint where to list valid ones.
 
-    *kind*: such as ``"episode"`` or ``"entity"``. *target*: the value that was given.
+    The error is returned, not raised. *kind*: such as ``"episode"`` or ``"entity"``. *target*: the value that was
+    given.
     """
     hint = IDS_FROM.get(kind, f"memory.episodes.list() shows the {kind} of each episode")
     if kind == "everything":
@@ -120,9 +121,9 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
-    """Return *ids* (of episodes to forget), and after them the ids of the summaries of the same conversations.
+    """Return *ids* (of episodes to forget), followed by the ids of the summaries of the same conversations.
 
-    A summary may repeat the text of an episode, so it is deleted too.
+    Summaries are deleted too, because they may repeat the text of an episode.
     """
     summaries = yield from fetch(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
     return list(dict.fromkeys([*ids, *(row["id"] for row in summaries)]))

@@ -226,7 +226,7 @@ def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str,
 
 
 def _author(by: str, reason: str, time: int, prefix: str = "") -> dict[str, object]:
-    """Return who decided, when and why, as a dict: ``{"by": ..., "at": time, "reason": ...}``.
+    """Return the author, time and reason of a decision as a dict: ``{"by": ..., "at": time, "reason": ...}``.
 
     With the *prefix* ``"undone_"`` the keys are ``undone_by``, ``undone_at`` and ``undone_reason``.
     """
@@ -260,7 +260,7 @@ def _plan_merge(identity: Row, one: EntityNode, second: EntityNode, time: int, b
 
 
 def _plan_unmerge(move: Move, target: EntityNode, moved: Sequence[Row], namespace: str) -> Flow[None]:
-    """Add the database changes that undo a merge to *move*: the merged entity exists again, with its facts and names.
+    """Add to *move* the database changes that undo a merge: the merged entity gets back its facts and names.
 
     *target*: the entity into which it was merged. *moved*: database rows of all that the merge moved. Errors:
     `InputError` if the merged entity exists already.

@@ -100,7 +100,7 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
 
 def evidence_of(statements: Sequence[Row]) -> Parameters:
-    """Return the properties of a fact that follow from the messages that state it.
+    """Compute the properties of a fact from the messages that state it, such as its confidence.
 
     *statements*: database rows, one for each message. The result has the highest ``confidence``, the latest time
     ``said_at`` (microseconds since the epoch) and, of the first statement, the time ``told_at``, message id
@@ -150,7 +150,7 @@ class Move:
     revision: Revision = field(default_factory=Revision)
 
     def create(self, row: Parameters, key: str, type_: str, vector: Vector, created_at: int) -> None:
-        """Add a new entity to the changes.
+        """Plan the creation of a new entity.
 
         *row*: its names and times, from `entity_row`. *key*: a hash of its first name and type. *type_*: such as
         ``"Person"``. *vector*: the embedding of its name. *created_at*: microseconds since the epoch.
@@ -161,31 +161,34 @@ class Move:
         self.entities.append(row)
 
     def remove_link(self, kind: str, id_: str, entity: str) -> None:
-        """Add to the changes: *entity* (an id) loses its link to *id_*, a fact, message or name.
+        """Plan the removal of the link between *entity* (an id) and *id_*, a fact, message or name.
 
         *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
         """
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def add_link(self, kind: str, id_: str, entity: str) -> None:
-        """Add to the changes: *entity* (an id) gets a link to *id_*, a fact, message or name.
+        """Plan a new link between *entity* (an id) and *id_*, a fact, message or name.
 
         *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
         """
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def record(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Add to the changes: the decision remembers that a node changed entity, so that an undo can move it back.
+        """Plan to store with the decision that a node changed entity, so that an undo can move it back.
 
         *label*, *id_*: of the node, such as a fact, message or name. *role*: its link to the entity: ``"subject"``.
-        *fields*: more properties to remember. ``kept=True``: the target of a merge had the link before, or the old
-        entity of a split keeps it.
+        *fields*: more properties to store. ``kept=True``: the target of a merge had the link before, or the old entity
+        of a split keeps it.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
 
     def write(self) -> Flow[bool]:
-        """Write all planned changes in one atomic query, and return True; write nothing if an entity has changed."""
+        """Write all planned changes in one atomic query, and return True.
+
+        If an entity has changed since it was read, write nothing and return False.
+        """
         parameters = {each.name: getattr(self, each.name) for each in fields(self)}
         parameters |= {**parameters.pop("links"), **parameters.pop("revision").to_parameters()}
         rows = yield from write(queries.MOVE, **{**parameters, "expected": list(map(EntityNode.expect, self.expected))})
@@ -193,7 +196,7 @@ class Move:
 
 
 def move_all(move: Move, source: EntityNode, target: EntityNode, without: Sequence[str] = ()) -> None:
-    """Add a whole merge to *move*: all facts, episodes and names of *source* go to *target*; *source* is deleted.
+    """Plan a whole merge in *move*: all facts, episodes and names of *source* go to *target*; *source* is deleted.
 
     *without*: names of *source* that are dropped instead of moved.
     """

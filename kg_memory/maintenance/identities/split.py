@@ -208,7 +208,7 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel the verdicts (how two facts relate) between facts that a split separates: both facts hold again.
+    """Cancel the verdicts (how two facts relate) between facts that a split separates, so that both facts hold again.
 
     Changes *move* and *history*. *rows*: all facts of the split entity by id. *moved*: ids of the facts that move.
     *entity*: the id of the split entity.
@@ -272,7 +272,7 @@ def plan_unsplit(
 
 
 def _find_unused_name(move: Move, new: EntityNode) -> Flow[list[str]]:
-    """Return ``[name]``, the name that a split gave to the *new* entity, if no episode (message) uses it, else ``[]``.
+    """Return ``[name]``, the name given by a split to the *new* entity, if no episode (message) uses it, else ``[]``.
 
     *move*: the undo of this split; its decision has the hash of the name.
     """

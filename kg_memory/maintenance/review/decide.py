@@ -122,9 +122,9 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 @dataclass(frozen=True, slots=True)
 class DecisionNote:
-    """Which decision was made, by whom and why, as it is stored with a verdict.
+    """A decision as it is stored with a verdict: the choice, its author and the reason.
 
-    *before*: the state of the verdict that an undo restores; ``None`` means the state in which the decision finds it.
+    *before*: the state of the verdict that an undo restores; ``None`` means the state at the time of the decision.
     """
 
     decision: Choice | Literal["undo"]
@@ -167,7 +167,7 @@ def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, nam
     validate_author(by, reason)
 
     def next_state(stored: StoredVerdict, _history: History, _time: int) -> VerdictState:
-        """Return the state that the verdict *stored* had before its latest decision, not counting undone ones."""
+        """Return the state of the verdict *stored* before its latest decision; undone decisions do not count."""
         standing: list[Row] = []
         for decision in stored.decisions:
             standing = standing[:-1] if decision["decision"] == "undo" else [*standing, decision]
@@ -323,7 +323,7 @@ def replace_fact(
 
 
 def _takes_place(truth: Truth, former: Truth) -> bool:
-    """Return whether one fact begins when or after all periods of another have ended, so that both were true in turn.
+    """Return whether one fact begins only after all periods of another fact have ended, so that both were true in turn.
 
     *truth* and *former*: the periods in which the later and the earlier fact hold.
     """

@@ -84,7 +84,7 @@ class StoredVerdict:
 
     @property
     def state(self) -> VerdictState:
-        """The part that decisions of people change: the effect (ruling), the rejected fact, and edited dates."""
+        """The mutable part of the verdict: its effect (ruling), the rejected fact, and edited dates."""
         return VerdictState.from_row(self.row)
 
     @property
@@ -139,7 +139,7 @@ def validate_fact_id(fact: object) -> str:
 
 
 def missing_fact(fact: str) -> NotFound:
-    """Return (do not raise) a `NotFound` error for the fact id *fact*, with a hint where to list the ids."""
+    """Create a `NotFound` error (without raising it) for the fact id *fact*, with a hint where to list the ids."""
     return NotFound(f"fact {fact!r} not found here; memory.facts.list() and `kg-memory facts --ids` show the ids")
 
 
@@ -209,7 +209,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a belief row (when the memory considered a fact true) for *fact* (an id), which has none.
+    """Return a belief row (a period in which the memory considers a fact true) for *fact*, an id without beliefs.
 
     It has the dates of the fact's last statement, and is created and expired at the time of its first verdict.
     """

@@ -200,7 +200,7 @@ class LineReader:
     """
 
     def __init__(self, file: IO[bytes], name: str, size: int = 0) -> None:
-        """Start to read *file*; gzip is recognised by its first bytes."""
+        """Open *file* for reading; gzip is detected by its first bytes."""
         self._raw = file
         buffered = file if hasattr(file, "peek") else io.BufferedReader(file)  # type: ignore[type-var]
         packed = buffered.peek(2)[:2] == MAGIC
@@ -212,7 +212,7 @@ class LineReader:
 
     @property
     def place(self) -> int:
-        """How many bytes of the file, as it is on disk, were read so far; 0 if the file size is unknown."""
+        """The number of bytes of the file, as it is on disk, read so far; 0 if the file size is unknown."""
         return self._raw.tell() if self.size else 0
 
     def header(self) -> Header:
@@ -251,7 +251,7 @@ class LineReader:
             raise InputError(f"{self.name} was changed since it was written (its checksum differs); export it again")
 
     def error(self, number: int, problem: str) -> InputError:
-        """Return (do not raise) an `InputError` such as ``"export.jsonl:12: the line must be a JSON object"``.
+        """Create an `InputError` (without raising it) such as ``"export.jsonl:12: the line must be a JSON object"``.
 
         *number*: the line number. *problem*: the text after it.
         """

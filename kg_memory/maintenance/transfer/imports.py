@@ -90,7 +90,7 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield an empty graph that replaces the graph *key* when the block ends, and whether *key* has content now.
+    """Yield ``(new graph, whether *key* has content)``; when the block ends, the new graph replaces the graph *key*.
 
     *target*: the namespace, for errors. Errors: `InputError` if *replace* is false and the namespace has content.
     """
@@ -161,7 +161,7 @@ def _prepare_store(
 
 
 def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> None:
-    """Write the versions and counters of *header*, the export's first line, to the graph *shadow*; check its schema."""
+    """Write the versions and counters of *header*, an export's first line, to the graph *shadow*; check its schema."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
     driver.store.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
     schema.check(driver.store.database, shadow.key, None, driver.embedder.name)

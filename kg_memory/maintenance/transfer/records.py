@@ -122,7 +122,7 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The rules by which an import checks the properties of one kind of node or relation.
+    """The properties that an import requires and accepts for one kind of node or relation.
 
     *required*: names, separated by spaces. *defaults*: values for missing properties. *types*: the types of properties
     that differ from `_TYPES`.
