@@ -74,7 +74,7 @@ class _Task:
 
 @dataclass(eq=False, slots=True)
 class _ConversationJobs:
-    """The queued jobs of one conversation, in order.
+    """The queued jobs of one conversation, in order, and when they start.
 
     `began`: when the first job was queued. `due`: when the jobs start. Both are seconds of `time.monotonic`. `tokens`:
     the estimated tokens of all queued messages.
@@ -91,7 +91,7 @@ class _ConversationJobs:
 
 
 class BackgroundMemory(Closing):
-    """Saves submitted episodes immediately, and extracts their facts ("reads" them) later on a background thread.
+    """Saves submitted episodes (messages) immediately, and extracts their facts ("reads" them) later on a thread.
 
     Example::
 
@@ -149,12 +149,13 @@ class BackgroundMemory(Closing):
         thread: str | None = None,
         after_seconds: float | None = None,
     ) -> Flow[Future[list[AddResult]]]:
-        """Save messages now, extract their facts later; return a future of the results, one for each message.
+        """Save messages now, and extract their facts later; return a future of the results, one for each message.
 
-        *thread* is the conversation of messages that name none. Facts are extracted when the conversation has paused
-        for *after_seconds* (None: the default of this object). If one message fails, its result has an `error`. The
-        future raises if a model or the database stays unavailable. In asyncio, await ``asyncio.wrap_future(future)``.
-        Errors: `InputError`, `MemoryPaused`, and `DatabaseError`, also if this object is closed.
+        *thread*: the conversation of messages that name none. Facts are extracted when no message has been added to the
+        conversation for *after_seconds* (None: the default of this object). If one message fails, its result has an
+        `error`. The future raises if a model or the database stays unavailable. In asyncio, await
+        ``asyncio.wrap_future(future)``. Errors: `InputError`, `MemoryPaused`, and `DatabaseError`, also if this object
+        is closed.
         """
         after, task = self._after(after_seconds), self._task(namespace, episodes, thread)
         backlog = self._claim_backlog(task.namespace)
@@ -181,9 +182,9 @@ class BackgroundMemory(Closing):
         return tuple(self._failures)
 
     def _flush(self, timeout: float | None = None) -> Flow[bool]:
-        """Extract the facts of all waiting messages now, not after a pause; return whether that finished in time.
+        """Extract the facts of all waiting messages now, and return whether that finished within *timeout* seconds.
 
-        *timeout*: the seconds to wait for the end; None waits without limit, 0 does not wait.
+        None waits without limit, 0 does not wait.
         """
         ended: bool = yield in_thread(partial(self._worker.flush, timeout))
         return ended
@@ -209,7 +210,7 @@ class BackgroundMemory(Closing):
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
-        """Return a job that extracts the facts of *episodes*.
+        """Create a job that extracts the facts of *episodes* (messages).
 
         An episode without a time gets the current time, one without a thread gets *thread*. An episode's id depends on
         its time, so the time must be set before saving.
@@ -220,9 +221,10 @@ class BackgroundMemory(Closing):
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _claim_backlog(self, namespace: str) -> _Task | None:
-        """Return a job for the backlog: messages that earlier processes saved in *namespace*, but did not read.
+        """Return a job for the backlog: messages that earlier processes saved in *namespace* without extracting facts.
 
-        Only the first call for a namespace returns it; None at later calls, or if the option `resume` is off.
+        Only the first call for a namespace returns it; later calls return None, as do all if the option `resume` is
+        off.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
@@ -232,7 +234,7 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _release_backlog(self, namespace: str) -> None:
-        """After a failure, let the next `submit` for *namespace* queue the job for its backlog again."""
+        """Allow the next `submit` for *namespace* to queue its backlog again, after the backlog's job has failed."""
         with self._worker.changed:
             self._claimed.discard(namespace)
 
@@ -269,7 +271,7 @@ class BackgroundMemory(Closing):
             self._read(task)
 
     def _read(self, task: _Task) -> None:
-        """Run a job: extract the facts of its messages in order, and set the results, or the error, of its future."""
+        """Run the job *task*: extract the facts of its messages in order, and set the result of its future."""
         if not task.future.set_running_or_notify_cancel():
             return
         added: list[AddResult] = []
@@ -297,7 +299,7 @@ class BackgroundMemory(Closing):
         return self.memory.driver.run(flow, namespace)
 
     def _messages_of(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return (id, fields) of each message whose facts *task* extracts: ``("3f2a", {"content": "Hi", ...})``."""
+        """Return ``(id, fields)`` of each message of the job *task*: ``("3f2a", {"content": "Hi", ...})``."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
@@ -322,9 +324,9 @@ class BackgroundMemory(Closing):
             seen.update(episode.id for episode in episodes)
 
     def _call_patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Call *call* and return its result; retry by the retry policy while a model or the database is unavailable.
+        """Call *call* and return its result; retry while a model or the database is unavailable.
 
-        The last error is recorded as a failure of the message with the id *id_*, then raised.
+        The retry policy limits the attempts. The last error is recorded as a failure of the message *id_*, then raised.
         """
         attempt = 1
         while True:

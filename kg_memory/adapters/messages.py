@@ -82,7 +82,10 @@ def source_ids(messages: Iterable[MessageLikeRepresentation], thread: str | None
 
 
 def _number(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, str | None, str, int]]:
-    """Yield each message with its role (see `_role`), its text, and the number of equal messages before it."""
+    """Yield each message as ``(message, role, text, n)``: *n* counts the equal messages before it.
+
+    The role is that of `_role`: "user", "assistant" or None.
+    """
     seen: Counter[tuple[str | None, str]] = Counter()
     for message in messages:
         role, content = _role(message), text_of(message)
@@ -113,13 +116,13 @@ def text_of(message: BaseMessage) -> str:
 
 
 def until_question(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return *messages* up to and including the last message of the user; an empty list if there is none."""
+    """Return *messages* up to and including the last user message; an empty list if there is none."""
     index = index_of_question(messages)
     return [] if index is None else list(messages[: index + 1])
 
 
 def index_of_question(messages: Sequence[BaseMessage]) -> int | None:
-    """Return the index of the last message of the user in *messages*, or None if there is none."""
+    """Return the index of the last user message in *messages*, or None if there is none."""
     return max((place for place, message in enumerate(messages) if _role(message) == USER), default=None)
 
 
@@ -133,7 +136,7 @@ def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
 
 
 def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None = None) -> str:
-    """Return who wrote the last human message that has text: its ``name``, else the argument *user*, else ``"user"``.
+    """Return the author of the last human message with text: its ``name``, else *user*, else ``"user"``.
 
     Errors: `InputError` if *messages* are not messages.
     """

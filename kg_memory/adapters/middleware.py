@@ -77,7 +77,7 @@ class Turn(TypedDict):
 
 
 class MemoryState(AgentState[Any]):
-    """The agent's state with private keys: the current turn, whether a stale fact was asked about, the recalled text.
+    """The agent's state with private keys: the turn, whether a stale fact was asked about, the recalled text.
 
     The recalled text is not stored in checkpoints, where `forget` could not delete it.
     """
@@ -88,9 +88,9 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async version of the generator *flow* that cannot write to the agent's checkpoints.
+    """Return a sync and an async version of the generator *flow*, detached from the agent's checkpoints.
 
-    Calls are still traced under the agent's run.
+    Neither version can write to them. Calls are still traced under the agent's run.
     """
 
     @wraps(flow)
@@ -258,7 +258,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return {"kg_memory_turn": turn, "kg_memory_recalled": recalled, "kg_memory_asked": asked}
 
     def _ask_stale(self, turn: Turn, asker: str) -> Flow[str]:
-        """Return text that has the model ask whether a fact about *asker* that may have changed is still so, or ""."""
+        """Return a prompt text that makes the model ask whether an old fact about *asker* is still true, or ""."""
         if not self._asks_stale or self._options.get("where") is not None:
             return ""
         limits = {"believed_at": self._options.get("believed_at"), "limit": 1}
@@ -266,9 +266,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return f"{ASK}\n{section('facts', [fact_line(stale[0].fact, set())])}" if stale else ""
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
-        """Return the profile of the person who asks, and search results for the last question in *messages*, as text.
+        """Return text for the model: the profile of the person who asks, and search results for the last question.
 
-        Without a question, the text is "". *believed_at* asks what the memory assumed at that time.
+        *messages*: the conversation; without a question in it, the text is "". *believed_at*: search what the memory
+        believed at that time.
         """
         question = last_question(messages)
         if not self._recalls or question is None:
@@ -369,9 +370,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _pass_over(self, what: str, error: KGMemoryError) -> None:
-        """Log *error* if the agent can go on without the memory; otherwise raise it.
+        """Log *error* if the agent can continue without the memory; otherwise raise it.
 
-        The agent can go on after an outage or an `InputError`, unless ``on_error`` is "raise". *what* is the failed
+        The agent can continue after an outage or an `InputError`, unless ``on_error`` is "raise". *what*: the failed
         action for the log, such as "recall".
         """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):

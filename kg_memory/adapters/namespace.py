@@ -88,7 +88,7 @@ def validate_speaker(name: str, speaker: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The namespace of the memory and the id of the conversation (or None) for which a graph node or a tool runs.
+    """The place where a graph node or tool works: a memory namespace, and the id of a conversation (or None).
 
     `recall_from`: further namespaces to search.
     """

@@ -171,7 +171,7 @@ def remember_node(
 
 
 class _GraphNode(RunnableLambda[Any, Any]):
-    """A graph node that runs *flow*, a generator function, sync or async; Studio draws *graph* as its subgraph.
+    """A LangGraph node that runs *flow*, a generator function, sync or async; Studio draws *graph* as its subgraph.
 
     *graph*: the graph that *flow* runs.
     """
@@ -243,13 +243,13 @@ def _log_summary_failure() -> Iterator[None]:
 def with_memory(
     messages: Iterable[MessageLikeRepresentation], context: str, place: PlaceOfText = "message"
 ) -> list[BaseMessage]:
-    """Return a copy of *messages* with *context*, the text from the memory, behind the last message of the user.
+    """Return a copy of *messages* with *context*, the text from the memory, after the last user message.
 
-    All before it is the same in the next turn, so the provider's prompt cache serves it. With the *place*
-    ``"system"``, and without a message of the user, the text ends the system message, which is added if there is none.
-    An empty *context* adds nothing. Pass the result to the model and not to the state:
+    The messages before it are the same in the next turn, so the provider's prompt cache can serve them. With the
+    *place* ``"system"``, or without a user message, the text is put at the end of the system message, which is added if
+    there is none. An empty *context* adds nothing. Pass the result to the model, not to the state:
     ``model.invoke(with_memory(state["messages"], state["memory_context"]))``. Errors: `InputError` if *messages* are
-    not messages or *place* is neither of the two.
+    not messages or *place* is invalid.
     """
     prompt = messages_of(messages)
     index = index_of_question(prompt) if validate_choice("place", place, get_args(PlaceOfText)) == "message" else None
@@ -267,9 +267,10 @@ def with_memory(
 def leave_out(
     context: Context, known: AbstractSet[str | None], max_tokens: int, template: Template | str | None
 ) -> Context:
-    """Return *context* without the facts and messages in *known*, written again in at most *max_tokens* tokens.
+    """Remove the facts and messages in *known* from *context*, and write it again in at most *max_tokens* tokens.
 
-    *known*: the ids of facts, and the `source_id` values of messages; a fact that was said only in these is left out.
+    *known*: the ids of facts, and the `source_id` values of messages; a fact stated only in these messages is removed
+    too. *template*: the format of the text.
     """
     facts, episodes = context.results.facts, context.results.episodes
     said = (fact.sources and {source.source_id for source in fact.sources} <= known for fact in facts)

@@ -107,9 +107,9 @@ def render_episode(episode: Episode, query_terms: set[str], home: str | None = N
 
 
 def parse_id(id_: str) -> tuple[str, str]:
-    """Split an id that a tool showed, such as ``"fact:<uuid>"``, into ``"fact"`` or ``"episode"`` and the id itself.
+    """Split an id shown by a tool into its kind and the id: ``"fact:<uuid>"`` -> ``("fact", "<uuid>")``.
 
-    Errors: `InputError` for any other text.
+    The kind is "fact" or "episode". Errors: `InputError` for any other text.
     """
     match = _ID.fullmatch(id_.strip())
     if match is None:

@@ -203,7 +203,7 @@ def search(
 ) -> Flow[SearchResults]:
     """Search the memory for *query*; return up to ``limit * of_each`` results of each kind, such as facts.
 
-    *during*: the period asked about, such as "2019". *options*: for `GraphMemory.search`.
+    *during*: the period asked about, such as "2019". *options*: other arguments of `GraphMemory.search`.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
@@ -278,9 +278,10 @@ def _digest(text: str) -> str:
 def tool(
     memory: GraphMemory, template: NamespaceTemplate, name: str, arguments: type[BaseModel], steps: Steps
 ) -> BaseTool:
-    """Return a LangChain tool *name* that calls ``steps(context, **values)`` with the values from the model.
+    """Return a LangChain tool *name* that calls ``steps(context, **values)`` with the argument values from the model.
 
-    *arguments*: the schema; its docstring is the tool's description. *template*: the namespace, such as "{user_id}".
+    *arguments*: the schema of the values; its docstring is the tool's description. *template*: the namespace, such as
+    "{user_id}".
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]

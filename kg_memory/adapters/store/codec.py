@@ -39,7 +39,7 @@ NOT = "$not"
 
 
 def compile_filter(conditions: Any) -> Predicate:
-    """Return a function that tells whether a stored dict matches the filter *conditions*.
+    """Compile the filter *conditions* to a function that returns whether a stored dict matches it.
 
     ``compile_filter({"age": {"$gte": 18}})({"age": 20}) -> True``. Errors: `InputError` if *conditions* is not a dict,
     or has an unknown operator.
@@ -51,7 +51,7 @@ def compile_filter(conditions: Any) -> Predicate:
 
 
 def _compile_field(field: Any, condition: Any) -> Predicate:
-    """Return a function that tells whether a dict matches one entry of a filter: ``"age"`` and ``{"$gte": 18}``.
+    """Compile one entry of a filter, such as ``"age"`` and ``{"$gte": 18}``, to a function that tests a dict.
 
     *field* may also be ``"$and"``, ``"$or"`` or ``"$not"``, with filters as the *condition*.
     """
@@ -70,7 +70,7 @@ def _compile_field(field: Any, condition: Any) -> Predicate:
 
 
 def _compile_condition(condition: Any) -> Predicate:
-    """Return a function that tells whether the value of a field matches *condition*: ``18`` or ``{"$gte": 18}``."""
+    """Compile *condition*, such as ``18`` or ``{"$gte": 18}``, to a function that tests the value of a field."""
     if isinstance(condition, Mapping) and any(isinstance(name, str) and name.startswith("$") for name in condition):
         if unknown := [name for name in condition if name not in OPERATORS]:
             raise InputError(f"operator must be one of {', '.join(OPERATORS)}, got {unknown[0]!r}")
@@ -243,7 +243,7 @@ def prefixes(namespace: Labels) -> tuple[str, ...]:
 
 
 def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
-    """Return the labels with which every namespace that matches *conditions* begins, to narrow down a search.
+    """Return the longest prefix that all namespaces matching *conditions* have in common, to narrow down a search.
 
     The prefix condition ``("users", "*", "notes")`` -> ``("users",)``. Suffix conditions are ignored.
     """

@@ -57,10 +57,10 @@ def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings 
 
 
 def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Return *model*, wrapped to retry failed calls and never return a zero vector.
+    """Wrap the embedding *model* with retries, and make all its vectors non-zero by appending one dimension.
 
-    It appends one dimension to each vector: 1.0 for a zero vector, else 0.0. *dims*: the length that vectors of *model*
-    must have; None allows any.
+    The last element is 1.0 for a zero vector, else 0.0. *dims*: the length that vectors of *model* must have; None
+    allows any.
     """
     return make_reliable(_Directed(unwrap(model), dims))
 
@@ -107,9 +107,9 @@ FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
 class Together(Generic[T, R]):
     """Batches concurrent requests: those that arrive while the function *do* runs are combined for its next call.
 
-    *do*: an async function from a list of items to the list of their results. *most*: the maximum number of items of a
-    batch, unless one caller has more. If a batch fails, each request is tried alone, so that only the caller whose
-    request is at fault gets the error. So *do* must be safe to repeat.
+    *do*: an async function from a list of items to the list of their results; it must be safe to repeat. *most*: the
+    maximum number of items of a batch, unless one caller has more. If a batch fails, each request is tried alone, so
+    that only the request at fault raises the error.
     """
 
     def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
@@ -127,7 +127,7 @@ class Together(Generic[T, R]):
         return await answer
 
     async def _work(self, queue: _Queue[T, R]) -> None:
-        """Process batches until no request waits; if the event loop ends before, cancel the remaining requests."""
+        """Process batches until no request is left; if the event loop ends before, cancel the remaining requests."""
         taken: list[_Request[T, R]] = []
         try:
             while queue.waiting:

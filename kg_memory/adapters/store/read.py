@@ -191,7 +191,7 @@ def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any)
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return the fraction (0 to 1) of all stored vectors that belong to items in a namespace.
+    """Return the fraction (0 to 1) of all stored vectors that belong to items in one namespace.
 
     *prefix*: the hash of the namespace. The result is None if the namespace has at most `COMPARED` vectors.
     """
@@ -204,7 +204,7 @@ def _share(prefix: str) -> Flow[float | None]:
 
 
 def _items(rows: Iterable[Row]) -> list[Row]:
-    """Return the first row of each item; an item with several vectors has several rows."""
+    """Remove repeated rows of the same item: an item with several vectors has several rows."""
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row["id"], row)

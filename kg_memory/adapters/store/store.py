@@ -104,7 +104,7 @@ class KGStore(Closing, BaseStore):
         return results
 
     def _kind(self, looks: Sequence[Look]) -> str:
-        """Return the slowest kind of operation among *looks* (reads): ``"search"``, else ``"list"``, else ``"get"``.
+        """Return the slowest kind of read operation in *looks*: ``"search"``, else ``"list"``, else ``"get"``.
 
         Reads of one kind are batched together.
         """

@@ -150,7 +150,7 @@ def _row(item: ItemChange, vectors: Mapping[str, Vector], at: int) -> dict[str, 
 
 
 def parts(rows: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Split rows into lists of at most 500 rows and 16 million characters each, for one query each.
+    """Split rows into batches of at most 500 rows and 16 million characters, one batch for each query.
 
     *size* returns the number of characters of a row.
     """
