@@ -182,7 +182,7 @@ def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
 
 
 def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:
-    """Open the memory for a command that only reads it; no models are opened, so no API key is needed."""
+    """Open the memory for a read-only command; no models are opened, so no API key is needed."""
     return open_without_models(settings_of(arguments), screen)
 
 
@@ -223,7 +223,7 @@ def call_verb(memory: GraphMemory, arguments: Namespace, **changes: Any) -> Any:
 
 
 def verb_arguments(memory: GraphMemory, arguments: Namespace) -> dict[str, Any]:
-    """Return the keyword arguments for a command's `GraphMemory` method: ``{"limit": 5, "namespace": "default"}``.
+    """Build the keyword arguments of a command's `GraphMemory` method: ``{"limit": 5, "namespace": "default"}``.
 
     *arguments*: the parsed command line. Shortened ids are completed, and ``FROM..UNTIL`` becomes a pair of times.
     """

@@ -236,15 +236,16 @@ class ProgressMeter:
             self._screen.note(f"{self.done} of {self.total}, {self.rate:.1f} a second, {left:.0f} s left")
 
     def count_saved(self, episodes: Iterable[T]) -> Iterator[T]:
-        """Yield *episodes* unchanged, and count each in `saved` when the caller asks for the next one."""
+        """Yield *episodes* unchanged, and add 1 to `saved` after each, when the caller asks for the next one."""
         for episode in episodes:
             yield episode
             self.saved += 1
 
     def start_call(self) -> None:
-        """Add the counts that the next call reports to the counts so far; without this, they replace them.
+        """Keep the counts so far when the next call reports its own, which start at 0 again.
 
-        Use it before each of several calls, such as `add_many`: each of them reports to `progress` from 0.
+        Use it before each of several calls, such as `add_many`; without it, the counts of the next call replace the
+        others.
         """
         self._before = (self.done, self.new, self.facts)
 

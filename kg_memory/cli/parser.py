@@ -114,11 +114,11 @@ def build_parser(
     only: Collection[str] | None,
     commands_help: str,
 ) -> ArgumentParser:
-    """Return the argument parser of ``kg-memory``.
+    """Build the argument parser of ``kg-memory``, with one subparser for each command.
 
-    *groups*: commands by heading of the help. *options*: all arguments by name. *either*: sets of options that exclude
-    each other. *required*: the set of which one option must be given. *only*: the commands that get their arguments;
-    None means all. *commands_help*: the help text of COMMAND.
+    *groups*: commands by heading of the help. *options*: all arguments by name. *either*: sets of mutually exclusive
+    options. *required*: the set of which one option must be given. *only*: the commands that get their arguments; None
+    means all. *commands_help*: the help text of COMMAND.
     """
     common = _common_options()
     top = _top_parser(common)
@@ -199,10 +199,10 @@ def _fill(
     options: Mapping[str, Option],
     either: Collection[tuple[Sequence[str], bool]],
 ) -> None:
-    """Add the arguments of *command* to its parser *made*.
+    """Add the arguments of *command* to *made*, its parser.
 
-    *options*: all arguments by name. *either*: pairs of a set of options that exclude each other, and whether one of
-    them must be given.
+    *options*: all arguments by name. *either*: pairs (set of mutually exclusive options, whether one of them is
+    required).
     """
     words, names = command.words.split(), command.options.split()
     parameters, hints = _parameters(command.verb)

@@ -76,7 +76,7 @@ def proposed_validity(fact: Fact) -> str:
 
 
 def first_quote(fact: Fact) -> str:
-    """Return the words of the first message that states a fact; if it has no source, return the fact's sentence."""
+    """Return the quote of the first message that states a fact; if it has no source, return the fact's sentence."""
     return fact.sources[0].quote if fact.sources else fact.sentence
 
 
@@ -159,7 +159,7 @@ def _side(decision: IdentityDecision, side: int) -> str:
 
 
 def _plain(names: str) -> Columns:
-    """Return table columns for attributes of the values: ``"name last_seen"`` -> columns "name", "last seen"."""
+    """Return table columns for attributes: ``"name last_seen"`` -> columns with the headings "name" and "last seen"."""
     return {name.replace("_", " "): name for name in names.split()}
 
 
