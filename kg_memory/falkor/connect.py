@@ -360,7 +360,7 @@ class Database:
             raise
 
     def _lose(self, server: RedisServer) -> None:
-        """Drop the connections to *server*, which is lost; the next query then looks for the servers again."""
+        """Drop the connections to *server* after a connection error; the next query looks for the servers again."""
         servers = self._servers
         if servers is not None and servers.drop(server):
             self._former = servers if servers.is_cluster else None

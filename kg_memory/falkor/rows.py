@@ -121,7 +121,7 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
 
 
 def _outcome(belief: Row, linked: Iterable[Row]) -> PlanOutcome | None:
-    """Return what became of a plan; None for other facts. For *belief* and *linked*, see `find_links`."""
+    """Return the outcome of a plan, such as "fulfilled"; None for other facts. *belief*, *linked*: see `find_links`."""
     outcomes = (rival["ruling"] for rival in linked if rival["ruling"] in OUTCOMES and rival["preferred"])
     return next(outcomes, None) if belief["invalid_at"] < OPEN_END else None
 
@@ -165,7 +165,7 @@ def to_episode(episode: Row, score: float | None = None) -> Episode:
 
 
 def tell_times(episode: Row) -> dict[str, Any]:
-    """Return the result map *episode* with its times as ISO 8601 text: `at` and `created_at`; `offset` is removed.
+    """Return the result map *episode* with its times `at` and `created_at` as ISO 8601 text, and without `offset`.
 
     `at` is the time of the message, in the time zone of its speaker; `created_at` is in UTC.
     """

@@ -232,7 +232,7 @@ def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Context manager that ignores the error that an index exists already, or that it is already deleted.
+    """Context manager that ignores database errors because an index already exists or was already deleted.
 
     Another process may have created or deleted it meanwhile.
     """

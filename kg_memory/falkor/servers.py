@@ -219,7 +219,7 @@ class RedisServer:
             await asyncio.sleep(SILENT / 5)
 
     def _is_replaced(self) -> bool:
-        """Return whether another server has replaced this one; if so, close the connections on which threads wait."""
+        """Return whether another server has replaced this one; if so, close the connections that block threads."""
         try:
             replaced = self.url not in find_servers(self.peers, {}).masters()
         except (*LOST_CONNECTION, redis.RedisError, DatabaseUnavailable):

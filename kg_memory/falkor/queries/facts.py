@@ -141,7 +141,7 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 def _list_changed(best: str, order: str) -> str:
     """Return the Cypher query for the ids of the facts that changed from ``$since`` until before ``$until``.
 
-    *best* is the time ``at`` of a change, such as ``max(at)``. *order* sorts the facts, such as ``at DESC``.
+    *best* aggregates the times ``at`` of a fact's changes: ``max(at)``. *order* sorts the facts, such as ``at DESC``.
     """
     return f"""
 CALL {{

@@ -98,7 +98,7 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return Cypher clauses that begin a query with the nodes ``d`` that pass *where*; None for only $or and $not."""
+    """Return Cypher clauses that begin a query with the nodes ``d`` matching *where*; None for only $or and $not."""
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
     fields = [inner for inner in required if isinstance(inner, Fields)]
@@ -205,9 +205,10 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def write_linked_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Write clauses that compute, for each filter in *fields*, whether nodes linked to *node* pass it.
+        """Write clauses that compute whether nodes linked to *node* match each filter in *fields*.
 
-        Return the Boolean variables, one for each kind of linked node: ``{filter: ["w1"]}``. Also add them to *scope*.
+        Return the variables. The result has one Boolean variable for each kind of linked node: ``{filter: ["w1"]}``.
+        They are also added to *scope*.
         """
         tests: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
@@ -224,7 +225,7 @@ class _Writer:
         return flags
 
     def write_member_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Like `write_linked_flags`, for a community *node*: a variable is true if a member passes the filter."""
+        """Write clauses that compute whether a member of the community *node* matches; like `write_linked_flags`."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")

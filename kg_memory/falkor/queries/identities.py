@@ -214,10 +214,11 @@ _FACTS = (
 
 
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
-    """Return the Cypher fragment that moves relations, such as SUBJECT_OF, from one entity to another.
+    """Return the Cypher fragment that moves relations of one type, such as SUBJECT_OF, from one entity to another.
 
-    *label*, *key*: label and id property of the nodes at the other end. *pattern*: the old relation ``old``, deleted
-    for each row of ``$<name>_out``. *create*: the new relation, for each row of ``$<name>_in``.
+    *name*: prefix of the query parameters. *label*, *key*: label and id property of the nodes at the other end.
+    *pattern*: the old relation ``old``, deleted for each row of ``$<name>_out``. *create*: the new relation, for each
+    row of ``$<name>_in``.
     """
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(
