@@ -125,7 +125,7 @@ class Account:
             )
 
     def begin_write(self, at: int) -> Usage:
-        """Return the usage that must now be added to the database, and count it as written at the time *at*.
+        """Return the usage to add to the database now, and count it as written at the time *at*.
 
         *at* is in microseconds since the epoch. If the write fails, call `undo_write`.
         """
@@ -143,7 +143,7 @@ class Account:
                 self._written = [entry for entry in self._written if entry != (at, usage)]
 
     def note_stored(self, stored: Spending, at: int) -> None:
-        """Use *stored*, the totals read from the database at the time *at*, unless later ones are known already.
+        """Replace the totals by *stored*, read from the database at the time *at*, unless newer totals are known.
 
         *at* is in microseconds since the epoch.
         """
@@ -158,9 +158,9 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class BudgetMeter:
-    """Counts in `account` what questions to the model cost in one namespace, and blocks questions that exceed `budget`.
+    """Counts the cost of model calls in one namespace (in `account`), and blocks calls that exceed `budget`.
 
-    If `limited` is false, there is no budget, and no question is blocked. `rules` is the offline model, which answers
+    If `limited` is false, there is no budget, and no call is blocked. `rules` is the offline model, which answers
     blocked questions where it can.
     """
 

@@ -103,7 +103,7 @@ class RateLimiter:
                     bucket.seconds = max(bucket.seconds, MINUTE / limit)
 
     def waits(self, tokens: float, max_wait: float) -> Iterator[float]:
-        """Yield how many seconds to sleep before a request of about *tokens* tokens; end when it may be sent.
+        """Yield how many seconds to sleep before a request of about *tokens* tokens, until it may be sent.
 
         Raises: `QueueTimeout`, without sleeping, if the request would wait more than *max_wait* seconds.
         """
@@ -218,9 +218,9 @@ class RetryPolicy:
     """The longest wait in the rate limiter's queue."""
 
     def delay(self, attempt: int, failure: RequestFailure, draw: Callable[[], float] = random.random) -> float:
-        """Return how many seconds to wait before the next attempt, after *attempt* (from 1) ended with *failure*.
+        """Return how many seconds to wait before the next attempt, after *attempt* (from 1) failed with *failure*.
 
-        *draw* returns a random number from 0 to 1.
+        *draw*: returns a random number from 0 to 1.
         """
         if failure.retry_after is not None:
             # Slightly longer than requested, so that callers do not all return at the same moment.
@@ -228,7 +228,7 @@ class RetryPolicy:
         return min(self.longest, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * draw())
 
     def allows(self, attempt: int, failure: RequestFailure, waited: float) -> bool:
-        """Return whether to retry after *attempt* (from 1) ended with *failure*; *waited* are the seconds so far."""
+        """Return whether to retry after *attempt* (from 1) failed with *failure*; *waited*: the seconds so far."""
         if not failure.transient or failure.shutdown:
             return False
         if failure.rate_limited:

@@ -257,7 +257,7 @@ class _Parser:
         return str.__str__(value)  # plain text, also for a member of an enum
 
     def _count(self, kind: str, count: int = 1) -> None:
-        """Subtract *count* from what the filter may still have of *kind*; raise `InputError` if nothing is left.
+        """Count *count* parts of *kind* in the filter, and raise `InputError` if it has more than allowed.
 
         *kind* is "tests", "values" or "characters".
         """

@@ -72,7 +72,7 @@ class EpisodeKind(StrEnum):
 
 
 class EpisodeStatus(StrEnum):
-    """How far an episode (a stored message or text) has been processed. In each status, a search by words finds it.
+    """The processing status of an episode (a stored message or text). In each status, a search by words finds it.
 
     `SAVED`: not processed yet. `WORKING`: being processed, or the process was killed. `WAITING`: to be processed later,
     see `Episode.reason`. `DONE`: processed. `SKIPPED`: not processed, on purpose. `FAILED`: processing failed.
@@ -342,7 +342,7 @@ class Decision(Value):
 
 
 class Change(Value):
-    """A change at the time `at` of what the memory believes about a fact.
+    """A change, at the time `at`, of a fact that the memory believes.
 
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: new dates. ``retracted``: no longer
     believed; ``restored``: believed again. ``doubtful``: a fact on which it depends ended or was refuted; ``sure``: no

@@ -170,7 +170,7 @@ class Neighbour(Value):
 
 
 class StaleFact(Value):
-    """A fact that may have changed since it was last stated, and the question that would tell.
+    """A fact that may have changed since it was last stated, and a question to ask the user about it.
 
     `freshness`, from 0 to 1, is how likely it still holds, by its age and kind; see `GraphMemory.facts.stale`.
     """
@@ -257,7 +257,7 @@ class ProfileTopic(Value):
 
 
 class Profile(Value):
-    """What is true of an entity now, grouped by topic; ``str(profile)`` is text for a prompt.
+    """The current facts about an entity, grouped by topic; ``str(profile)`` is text for a prompt.
 
     `left_out` has the ids of the facts for which `max_tokens` left no room. `tokens` is the estimated length of the
     text.

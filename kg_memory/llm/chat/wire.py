@@ -90,7 +90,7 @@ class ResponseError(Exception):
 
 
 def read_all(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* that keeps reasoning texts, and raises errors that servers send with status 200.
+    """Return a copy of *model* that includes reasoning texts, and raises errors that servers send with status 200.
 
     Only clients of OpenAI's API are copied; other models are returned unchanged.
     """
