@@ -156,9 +156,9 @@ def ignore_progress(_: int, __: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswers:
-    """The model's answers in one run of a step; caches are searched before the model is asked.
+    """The model's answers in one run of a step.
 
-    So no question is paid for twice if a step fails and runs again.
+    Answers cached by a failed run are reused instead of asking the model again.
     """
 
     namespace: str
@@ -193,11 +193,11 @@ class CachedAnswers:
         return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
 
     def is_raised_by_step(self, error: Exception) -> bool:
-        """Return True if the step's own code raised *error*, False if a model call or the database failed with it."""
+        """Return whether the step's own code raised *error*, not a failed model call or the database."""
         return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow* and return its result; the model is asked only the questions that have no cached answer.
+        """Run *flow* and return its result; questions to the model with a cached answer are not sent.
 
         A flow is a generator that yields effects, such as database queries and questions to models.
         """

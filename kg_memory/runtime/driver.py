@@ -355,7 +355,10 @@ class Driver(Generic[S]):
         return (answer,) if as_of == query.as_of else ()
 
     def _keep_answer(self, key: str, query: Query, rows: Any) -> Flow[Any]:
-        """Return ``query.make(rows)``, or *rows* without `make`; cache it if the query names a version of the data."""
+        """Convert *rows*, the answer to *query*, by ``query.make`` if set; cache and return the result.
+
+        It is cached only if the query names a version of the data (`Query.as_of`).
+        """
         answer = rows if query.make is None else (yield in_thread(partial(query.make, rows)))
         if query.as_of is not None:
             self.tables.put({(key, query.cypher): (query.as_of, answer)})

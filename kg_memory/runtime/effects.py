@@ -45,7 +45,7 @@ def ignore_usage(_: Usage) -> None:
 
 
 def always() -> bool:
-    """Return True: the default of `Ask.again`, which allows any number of requests."""
+    """Return True: the default of `Ask.again`, so that an invalid answer may be repaired any number of times."""
     return True
 
 
@@ -170,7 +170,7 @@ class RedisCommand:
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """A request for the time: a flow (generator) that yields it gets microseconds since the epoch, more each time."""
+    """A request for the current time: a flow (generator) that yields it gets rising microseconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **
 
 
 def in_step(flows: Iterable[Flow[Any]]) -> Flow[list[Any]]:
-    """Run read-only *flows* together and return their results; the next queries of all flows are sent as one batch."""
+    """Run read-only *flows* in lockstep, sending the next queries of all as one batch; return their results."""
     running = list(flows)
     results: list[Any] = [None] * len(running)
     answers: dict[int, Any] = dict.fromkeys(range(len(running)))
@@ -385,7 +385,7 @@ def write(cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def without_model(flow: Flow[T]) -> Flow[T]:
-    """Run *flow* without a model: each question gets an answer whose fields are empty lists; return its result."""
+    """Run *flow* without a model, and return its result; each question is answered with empty lists."""
     return through(flow, _answer_nothing)
 
 

@@ -179,7 +179,7 @@ class Pipeline:
 
 
 def may_be_seen() -> bool:
-    """Return whether LangChain is imported, or LangSmith's tracing is on, so that something may observe steps."""
+    """Return whether steps may be observed: LangChain is imported, or LangSmith's tracing is on."""
     return not {"langchain_core", "langsmith"}.isdisjoint(sys.modules) or any(map(os.environ.get, TRACING))
 
 

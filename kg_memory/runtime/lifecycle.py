@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """Stores one value for each event loop: `get` creates it by ``make()`` when needed; it is dropped with the loop."""
+    """Stores one value for each asyncio event loop: `get` creates it by ``make()``; it is dropped with the loop."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
