@@ -68,9 +68,9 @@ def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | No
 
 
 def outcome_in_words(outcome: PlanOutcome, at: datetime, precision: Precision, write: Writer) -> str:
-    """Return what became of a plan, with the date *at*: "done on 7 May 2023", "dropped by 7 May", "done in May 2023".
+    """Return the outcome of a plan with the date *at*: "done on 7 May 2023", "dropped by 7 May", "done in May 2023".
 
-    *write* is a function that converts a date to words.
+    *precision*: how exact the date is. *write*: a function that converts a date to words.
     """
     words = {"fulfilled": "done", "dropped": "dropped", "replaced": "changed"}
     if precision in ("instant", "day", "by"):

@@ -268,6 +268,6 @@ def name_asker(question: str, asker: str) -> str:
 
 
 def _is_shouted(context: str, name: str) -> bool:
-    """Return whether all letters of *context*, a text, are capitals, apart from *name*; False if it has no others."""
+    """Return whether *context*, a text, is written in capitals, apart from *name*; False if it has no other letters."""
     letters = "".join(_LOWER.findall(context.replace(name, "")))
     return letters.isascii() and letters.isupper()

@@ -172,7 +172,7 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the predicate that *name* means, or None; each rule returns (whether it applies, predicate or None)."""
+    """Return the predicate that *name* means, by the first of several rules that applies, or None."""
     if exact := _TABLE.exact.get(name):
         return exact
     padded = f"_{name}_"
@@ -207,7 +207,7 @@ def _predicate_of_tense(name: str, base: Predicate) -> Predicate:
 
 
 def _lasts(base: Predicate | None) -> bool:
-    """Return whether *base* describes a state ("lives in"), not an event ("visited")."""
+    """Return whether *base* is a state that lasts ("lives in"), not an event ("visited"); False for None."""
     return base is not None and base.family not in _LIFELONG and (base.single_valued is True or is_present(base.name))
 
 

@@ -17,7 +17,7 @@ Edge = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """A time that is given by an event, such as "before she moved to Oslo".
+    """A time given by an event, such as "before she moved to Oslo".
 
     The event is the start or end (*edge*) of a fact; here, the start of ("she", LIVES_IN, "Oslo"). *subject* and
     *object* are None if the question does not name them.
@@ -113,9 +113,9 @@ def _rows(name: str) -> tuple[Row, ...]:
 
 
 def _fill(words: str, slots: dict[str, str]) -> str:
-    """Return *words*, a pattern, with each placeholder such as NAME replaced by its regular expression in *slots*.
+    """Replace each placeholder in the pattern *words*, such as NAME, by its regular expression in *slots*.
 
-    Each NAME becomes a group of the pattern called `object1`, `object2` and so on.
+    Each NAME becomes a named group of the pattern: `object1`, `object2` and so on.
     """
     numbers = count(1)
 

@@ -284,7 +284,7 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _combine_half_open(windows: list[DateMention]) -> list[DateMention]:
-    """Return one period for two *windows* open at opposite ends, "after May" and "before July", as a list; else []."""
+    """Combine two periods with opposite open ends, "after May" and "before July", to one, in a list; else return []."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -349,7 +349,7 @@ def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
 
 
 def _fits_tense(text: str, words: str, head: str) -> bool:
-    """Return whether the tense of the question *text* allows it to ask about *words*, a date in it.
+    """Return whether the tense of the question *text* allows the date *words* to be the time asked about.
 
     "In May" needs a verb in the past or future tense. *head* is the text before the date.
     """
