@@ -200,7 +200,7 @@ def _is_gemini(value: Any) -> bool:
 def _unfold_gemini(document: Any) -> list[Json]:
     """Return the conversations in a Gemini export; [] if *document* has another format.
 
-    An export of activities becomes one conversation, because the export does not say to which chat an activity belongs.
+    All activities of an export become one conversation, because the export does not name the chats.
     """
     if isinstance(document, list) and document and _is_gemini(document[0]):
         return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]

@@ -69,7 +69,7 @@ def _is_hidden(parts: Iterable[str]) -> bool:
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
-    """Return those of *members*, the entries of the zip file *path*, that are JSON or text files.
+    """Return the JSON and text files among *members*, the entries of the zip file *path*.
 
     Errors: `InputError` if the zip has too many or too large files, is encrypted, or contains a path that leads
     outside.

@@ -43,7 +43,7 @@ def is_chat(lines: Iterable[str]) -> bool:
 
 
 def split_line(line: str) -> tuple[str | None, str | None, str]:
-    """Return the time stamp, the speaker and the text of a line of a text chat.
+    """Split a line of a text chat into time stamp, speaker and text.
 
     "[2024-05-01 10:00] Ann: hello" -> ("2024-05-01 10:00", "Ann", "hello"). A missing stamp or speaker is None.
     """
@@ -151,7 +151,7 @@ def read_messages(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _plain(message: Any) -> Mapping[str, Any]:
-    """Convert an OpenAI or LangChain message to an object with "role" and "content" at its top level.
+    """Convert an OpenAI or LangChain message to a dict with "role" and "content" at its top level.
 
     ``{"type": "human", "data": {"content": "Hi"}} -> {"content": "Hi", "role": "user"}``. Errors: `InputError` for any
     other value.

@@ -87,7 +87,7 @@ def _is_slack(message: Any) -> bool:
 
 
 def _unfold_slack(document: Any) -> list[Json]:
-    """Return *document* as a list with one conversation if it is a Slack channel, or one day of it; otherwise []."""
+    """Return *document* in a list if it is a Slack channel or one day of a channel; otherwise return []."""
     channel = document if isinstance(document, Mapping) else {}
     messages = objects(channel.get("messages") if channel else document)
     return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
@@ -129,7 +129,7 @@ def _slack_name(user: Any) -> str | None:
 
 
 def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
-    """Return the text for a link or mention in a Slack message: ``<@U1>`` -> "@Ann".
+    """Convert a link or mention in a Slack message to text: ``<@U1>`` -> "@Ann".
 
     ``<https://a.org|docs>`` becomes "docs (https://a.org)". *users* maps user ids to user records. *match* has two
     groups: the target ("@U1"), and the label or None.

@@ -43,7 +43,7 @@ CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTAN
 
 @dataclass
 class _Part:
-    """One file to read: the file that the caller named, or a file in the folder or zip that the caller named.
+    """One file to read: the file that the caller named, or a file inside that folder or zip.
 
     *wanted* is its format; None detects the format from the content. *names* maps Slack user ids to user records.
     """
@@ -125,7 +125,7 @@ class Reading:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a file is read as JSON records that contain sentences, and so may be a chat in an unknown format."""
+        """Whether a file is read as JSON records but may be a chat in an unknown format, because it has sentences."""
         return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
@@ -363,7 +363,10 @@ def _read_records(part: _Part) -> Iterator[Item]:
 def _read_documents(
     is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[Item]], name: str
 ) -> Callable[[_Part], Iterable[Item]]:
-    """Return a function that reads a JSON file with *read_document*, or raises `InputError` if *is_valid* is false."""
+    """Create a function that reads a JSON file with *read_document*, or raises `InputError` if *is_valid* is false.
+
+    *name* is the format's name, for the error message.
+    """
 
     def read_part(part: _Part) -> Iterable[Item]:
         if not is_valid(part.document):

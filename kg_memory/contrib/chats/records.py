@@ -107,10 +107,10 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Yield *items*, the messages of a file, with the missing times (and ids of undated messages) filled in.
+    """Fill in the missing times of *items*, the messages of a file, and the ids of undated messages; yield them.
 
-    The time is that of the message before in the same thread plus a microsecond, else *at*. The id is made of *name*,
-    the file name, and a hash. An id used for two different messages yields an `InputError`.
+    The time is that of the previous message in the same thread plus a microsecond, or *at* for the first. The id
+    consists of *name*, the file name, and a hash. An id used for two different messages yields an `InputError`.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
@@ -191,7 +191,7 @@ class Thread:
 
 
 class Chat(NamedTuple):
-    """A format of JSON chat exports, and the functions that read it.
+    """A format of JSON chat exports, with the functions that parse it.
 
     `unfold`: returns the conversations in a JSON document. `read`: yields the messages of one conversation. `named`:
     threads are named by the conversation's title, not its id.
@@ -204,7 +204,7 @@ class Chat(NamedTuple):
 
 
 def find_chats(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
-    """Return a function that returns all conversations in a JSON document: the objects for which *test* is true.
+    """Return a function that finds the conversations in a JSON document: the objects for which *test* is true.
 
     The document may be a conversation, a list of conversations, or an object with such a list under a key like
     "conversations".
@@ -231,7 +231,7 @@ def first(record: Any, *keys: str) -> Any:
 
 
 def names_in(record: Any, field: str, *keys: str) -> list[Any]:
-    """Return one value for each object in the list ``record[field]``: that of the first of *keys* that is set in it.
+    """Return, for each object in the list ``record[field]``, the value of the first of *keys* that is set.
 
     ``names_in({"files": [{"name": "a.jpg"}]}, "files", "name") -> ["a.jpg"]``
     """
@@ -247,7 +247,7 @@ def content_text(content: Any) -> str:
 
 
 def objects(value: Any) -> list[Json]:
-    """Return those items of the list *value* that are JSON objects; an empty list if *value* is not a list."""
+    """Return the JSON objects in the list *value*; an empty list if *value* is not a list."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
@@ -284,9 +284,9 @@ def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
 
 
 def date_beginning(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the messages of a conversation, *items*, with times for undated messages before the first dated one.
+    """Set the times of undated messages at the start of a conversation, and yield all messages.
 
-    These times are a microsecond apart, and just before the time of the first dated message.
+    *items* are the messages. The new times are a microsecond apart, just before the time of the first dated message.
     """
     undated: list[EpisodeInput] = []
     for item in items:

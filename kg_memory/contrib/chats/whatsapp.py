@@ -42,7 +42,7 @@ _ANDROID_NAME = re.compile(r"(?:IMG|VID|AUD|PTT|STK|DOC)-\d{8}-WA\d+")
 
 
 class Stamp(NamedTuple):
-    """A parsed time stamp. The order of day, month and year among its three date *numbers* is not known yet."""
+    """A parsed WhatsApp time stamp whose three date *numbers* are in an unknown order of day, month and year."""
 
     numbers: tuple[str, str, str]
     separator: str
@@ -221,14 +221,14 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
 
 
 def _count_steps_back(times: Sequence[datetime]) -> int:
-    """Return how many of *times* are more than two hours earlier than the previous time in the list."""
+    """Return how many of *times* are more than two hours before the previous one: a sign of wrongly parsed dates."""
     return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
-    """Return how many messages name an attachment with their own date, such as "IMG-20240501-WA0001.jpg".
+    """Return how many messages have an attachment named by their own date, such as "IMG-20240501-WA0001.jpg".
 
-    *times* has the assumed time of each message in *said*.
+    *times*: the assumed time of each message in *said*; the more match, the better the assumption.
     """
     count = 0
     for each, at in zip(said, times, strict=True):

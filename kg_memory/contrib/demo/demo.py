@@ -42,10 +42,10 @@ def read_story() -> list[EpisodeInput]:
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory demo``: store a story in a memory of its own, and print answers on both clocks.
+    """Run ``kg-memory demo``: store a story in a separate memory, and print answers about the present and the past.
 
     With an API key in the environment, the model reads the story. FalkorDB is downloaded first if it is not installed,
-    like in ``kg-memory setup``. Returns the exit status 0.
+    as in ``kg-memory setup``. Returns the exit status 0.
     """
     settings, where = _settings(arguments)
     space: dict[str, Any] = {"namespace": namespace_of(arguments)}

@@ -142,7 +142,7 @@ def _select(properties: Row, *names: str) -> dict[str, Value]:
 def _export_drawing(
     render: Render, database: Database, options: ExportOptions, target: Target, progress: Progress | None = None
 ) -> ExportResult:
-    """Export a namespace to *target* as a graph file, and return the numbers of nodes and edges.
+    """Export a namespace as a graph file to *target*, and return the numbers of nodes and edges.
 
     *render* writes the format, such as GraphML. *options* name the namespace. *progress* is called with (parts written,
     0). Errors: `InputError` for an empty or unknown namespace.

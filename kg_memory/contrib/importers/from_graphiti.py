@@ -127,7 +127,7 @@ def _to_record(row: Row) -> Row:
 
 
 def _clean(name: str, value: Any) -> Any:
-    """Return *value*, the value of the field *name*, without characters that FalkorDB cannot store.
+    """Remove characters that FalkorDB cannot store from *value*, the value of the field *name*.
 
     In times, the name of a time zone is removed: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
     """

@@ -175,7 +175,7 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return the text of a user message, which may be inside JSON; None for an event, such as a heartbeat."""
+    """Return the text of a user message, decoded if it is wrapped in JSON; None for an event, such as a heartbeat."""
     try:
         packed = json.loads(text)
     except (ValueError, RecursionError):

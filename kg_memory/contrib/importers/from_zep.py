@@ -41,7 +41,7 @@ Records = Callable[[], Iterable[tuple[str, Row]]]
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """What is known before edges are imported: the owner to import, and two lookup tables by uuid.
+    """Data collected before edges are imported: the owner to import, and two lookup tables by uuid.
 
     `names` maps the uuids of nodes to names, and `said` the uuids of episodes to times (ISO 8601).
     """
@@ -141,9 +141,9 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield the fact of a Zep edge and, if the edge has ended, a second fact that states the end.
+    """Convert a Zep edge to a fact and, if the edge has ended, a second fact that states the end; yield them.
 
-    *place*: where the edge stands in the file, for errors. *record*: the edge. *index*: the names of its nodes.
+    *place*: the position of the edge in the file, for errors. *record*: the edge. *index*: the names of its nodes.
     """
     created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))

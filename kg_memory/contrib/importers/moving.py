@@ -128,12 +128,12 @@ def require_text(place: str, record: Row, *names: str, hint: str) -> str:
 
 
 def start_before(start: datetime | None, end: datetime | None) -> datetime | None:
-    """Return *start*, the time when a fact became true, or None if it is not before *end* and so must be wrong."""
+    """Return *start*, the date when a fact became true, or None if it is not before *end* and therefore wrong."""
     return None if start and end and end <= start else start
 
 
 def name_objects(subject: str, name: str) -> str | None:
-    """Return *name*, the object of an imported fact, or None if it names the same entity as *subject*.
+    """Return *name*, the object of an imported fact, or None if it is the same entity as *subject*.
 
     So an edge from an entity to itself becomes a fact without an object.
     """

@@ -154,8 +154,8 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
 def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
     """Return the labels (fields for filters) of a Mem0 memory.
 
-    *named*: its ids and other known fields. *metadata*: all other fields. *key*: its own id. *left_out*: counts
-    metadata that is too long or too much for labels.
+    *named*: its ids and other known fields. *metadata*: all other fields. *key*: its own id. *left_out*: a counter of
+    metadata that does not fit into labels.
     """
     ids = {name: value for name, value in named.items() if name in IDS}
     about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})

@@ -119,9 +119,10 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
 
 
 def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Yield (namespace, messages): one pair or, with --namespace-per-conversation, one pair for each conversation.
+    """Group messages by namespace; yield ``(namespace, messages)``.
 
-    A conversation is named by its thread up to the first slash: "chat7/monday" gives the namespace "ann/chat7".
+    This is one pair or, with --namespace-per-conversation, one for each conversation. A conversation is named by its
+    thread up to the first slash: "chat7/monday" gives the namespace "ann/chat7".
     """
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
