@@ -229,7 +229,7 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 
 
 def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main: Mention | None) -> list[TextStatement]:
-    """Return the statements in a Chinese sentence: those of its verbs or, without any, one that links its mentions.
+    """Return the facts that a Chinese sentence states: those of its verbs or, without any, one that links its mentions.
 
     *found* are the mentions in the sentence. *main* is the first entity that the text names.
     """
@@ -372,10 +372,10 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 
 
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
-    """Return the verb's object that *words*, a match of `_FREE` after the verb, name, as a mention of type *kind*.
+    """Convert the words after a verb to its object, a mention of type *kind*, or return None.
 
-    None if the words are too long or mean little. A named entity in *objects* that starts there is returned instead, if
-    *kind* is a place or a person.
+    *words* is a match of `_FREE` after the verb. None if the words are too long or carry no meaning. A named entity in
+    *objects* that starts there is returned instead, if *kind* is a place or a person.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))

@@ -140,7 +140,7 @@ def _clause_around(text: str, verb: Span) -> str:
 
 
 def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
-    """Return whether a verb is hypothetical or did not happen: "if I moved", "I would move", "I almost moved".
+    """Return whether a verb is hypothetical or its action did not happen: "if I moved", "I almost moved".
 
     *lead* is the part of the clause before *verb*. With *wishes*, "would" does not count: "I would prefer".
     """
@@ -154,13 +154,13 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 
 def _is_said_by_another(before: str) -> bool:
-    """Return whether *before*, the text before a verb, says that the verb's statement is another's: "he says I"."""
+    """Return whether *before*, the text before a verb, attributes the statement to someone else: "he says I"."""
     said = WORDS["says_of_speaker"].search(before)
     return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
 
 def is_unreal_chinese(text: str, verb: Span) -> bool:
-    """Return whether the Chinese *verb* in *text* is denied, hypothetical, or only what others say of the speaker."""
+    """Return whether the Chinese *verb* in *text* is denied, hypothetical, or said by others about the speaker."""
     before, after = text[: verb[0]], text[verb[1] :]
     if is_disclaimed(text, verb[0]) or WORDS["says_of_speaker_chinese"].search(before):
         return True
@@ -202,9 +202,9 @@ def passes(words: str) -> bool:
 
 
 def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return those *dates* that are in the clause of *verb* in *text*, and so may date what it states.
+    """Return the *dates* in the clause of *verb* in *text*, which may be the dates of the fact that the clause states.
 
-    In "I was born in Rome in 1990 and I work at Acme", 1990 does not date the work. *verbs* are the positions of all
+    In "I was born in Rome in 1990 and I work at Acme", 1990 is not a date of the work. *verbs* are the positions of all
     verbs.
     """
     own = [clause for clause in _clauses(text, verbs, dates) if _overlaps(clause, verb)]
@@ -227,9 +227,9 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
 
 
 def _is_lead(words: str) -> bool:
-    """Return whether *words*, the text before a clause, should be quoted with it.
+    """Return whether *words*, the text before a clause, belong into a quote of the clause.
 
-    They should if they contain no verb, as in "Sorry, I live in Bergen", or if they begin a correction.
+    They do if they contain no verb, as in "Sorry, I live in Bergen", or if they begin a correction.
     """
     if WORDS["corrects"].search(words):
         return True
@@ -287,7 +287,7 @@ def _merge_date_clauses(text: str, starts: Sequence[tuple[int, bool]], dates: Se
 
 
 def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Return whether the words at *span* in *text* begin a clause: they contain a verb, or a subject and its verb.
+    """Return whether the words at *span* in *text* begin a clause, because they contain a verb.
 
     *verbs* and *dates* are those in *text*.
     """

@@ -126,7 +126,7 @@ class _SentenceReader:
     def __init__(
         self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
     ) -> None:
-        """Prepare to read *sentence*; the class describes the arguments."""
+        """Store the arguments, which the class describes."""
         self.sentence = sentence
         self.text, self.start, self.end = sentence.text, sentence.start, sentence.end
         self.scene = scene
@@ -335,7 +335,7 @@ class _SentenceReader:
         return (self.speaker or self.main) if acts else None
 
     def _person(self, pronoun: str, at: int) -> Mention | None:
-        """Return whom *pronoun* means: "I" and "we" the speaker, "he" and "she" the last person before index *at*."""
+        """Return the person that *pronoun* means: the speaker for "I", the last person before *at* for "he", "she"."""
         if pronoun in ("i", "we"):
             return self.speaker
         if pronoun not in ("he", "she"):

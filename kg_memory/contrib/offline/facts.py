@@ -230,7 +230,7 @@ def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEn
 
 
 def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) -> str:
-    """Write *moment* in ISO 8601, as precisely as *dates* state it: "2019" if one of them is the year 2019.
+    """Convert *moment* to ISO 8601 text as precise as *dates* state it: "2019" if one of them is the year 2019.
 
     The time zone is that of *at*.
     """
@@ -253,7 +253,7 @@ def _rewrite_date(date: str | None) -> str | None:
 def _own_dates(
     statement: TextStatement, statements: Sequence[TextStatement], quote: str, dates: Sequence[DateMention]
 ) -> list[DateMention]:
-    """Return those *dates* that say when *statement* is true: June in "I moved in June, not in May".
+    """Return the *dates* that apply to *statement*: June in "I moved in June, not in May".
 
     *quote* is the text with the dates, and *statements* are all statements of the message.
     """
@@ -291,9 +291,9 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
 
 
 def _temporary_period(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return (start, end) of a temporary state, "staying in Rome until Friday", stated in a message of the time *at*.
+    """Return (start, end) of a temporary state, such as "staying in Rome until Friday".
 
-    They are those of the first of its *dates* that is not over at the time *at*; (None, None) without such a date.
+    The message was written at *at*. The result is the first of its *dates* that has not ended by then, or (None, None).
     """
     for date in dates:
         start, end = date.interval.start, date.interval.end

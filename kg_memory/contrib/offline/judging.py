@@ -110,9 +110,9 @@ def judge_facts(new: JudgedFact, existing: JudgedFact) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two facts about one subject, ordered by when they were stored, and by when they were stated.
+    """Two facts about the same subject, in order of storage (`existing`, `new`) and of statement.
 
-    `new` was stored after `existing`, and `later` was stated after `earlier`.
+    In the latter order, they are called `earlier` and `later`.
     """
 
     new: JudgedFact
@@ -207,7 +207,10 @@ def _judge_repeat(pair: _Pair) -> Judgement | None:
 
 
 def _judge_correction(pair: _Pair) -> Judgement | None:
-    """Judge a later fact that corrects the earlier, "in Lund, not in Uppsala", as "conflicts"; None for other facts."""
+    """Judge a later fact that is worded as a correction ("in Lund, not in Uppsala") as "conflicts".
+
+    None if it is not.
+    """
     if not pair.alike or pair.shared_objects:
         return None
     words = pair.later.words
@@ -285,7 +288,7 @@ def _happens_once(pair: _Pair) -> bool:
 
 
 def _takes_back(fact: JudgedFact) -> bool:
-    """Return whether *fact* is worded as a correction of another statement: "I meant Lund", "not in Uppsala"."""
+    """Return whether *fact* is worded as a correction of an earlier statement: "I meant Lund", "not in Uppsala"."""
     words = fact.words
     corrects = WORDS["corrects"].search(words) is not None
     return corrects and (WORDS["changes"].search(words) is None or _HAS_NOT.search(words) is not None)
@@ -310,12 +313,12 @@ def _is_added(fact: JudgedFact) -> bool:
 
 
 def _is_passing(fact: JudgedFact) -> bool:
-    """Return whether *fact* is a temporary state, by its predicate or its words."""
+    """Return whether *fact* is a temporary state ("staying in Rome"), by its predicate or its words."""
     return fact.predicate.startswith(("STAYS_IN", "TEMPORARILY_")) or passes(fact.words)
 
 
 def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
-    """Return whether two facts say the same; compares their subjects, objects, predicates, dates and words."""
+    """Return whether two facts mean the same, by their subjects, objects, predicates, dates and words."""
     if new.subject != existing.subject or set(new.objects) != set(existing.objects):
         return False
     alike = new.predicate == existing.predicate

@@ -140,7 +140,7 @@ def _read_content(content: str, speaker: str | None, previous: Sequence[Fields],
 
 @lru_cache(maxsize=4)  # it is asked for entities, and then for facts
 def _read_names(content: str, speaker: str) -> Parse:
-    """Extract the names from an assistant's message, but no statements, since advice states no personal facts."""
+    """Extract only the names from an assistant's message, no statements, because advice states no personal facts."""
     if is_chinese(content):
         mentions = read_chinese(content, Scene(speaker)).mentions
     else:
@@ -201,7 +201,7 @@ def _extract(fields: Fields) -> Answer:
 
 
 def _to_user_type(type_: str, types: Sequence[str]) -> str:
-    """Return the name in *types*, the user's entity types, for an entity of our *type_*, such as "Place".
+    """Convert *type_*, a built-in entity type such as "Place", to one of *types*, the user's entity types.
 
     It is the same name or a synonym ("Location"), or else the first of *types*; "Entity" if *types* is empty.
     """

@@ -94,7 +94,7 @@ def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
 
 
 def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield mentions of *speaker* for the word "User" at the start of a sentence: "User prefers dark mode"."""
+    """Yield mentions of *speaker* where a sentence starts with the word "User": "User prefers dark mode"."""
     for at, word in enumerate(words[:-1]):
         first = at - 1 if at and words[at - 1].low == "the" else at
         if word.low == "user" and _opens(words, first) and _is_verb(words[at + 1]):
@@ -162,7 +162,10 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
 
 
 def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
-    """Yield mentions for sequences of capitalised words that are names; *names* are known names of entities."""
+    """Yield mentions for sequences of capitalised words that are names.
+
+    *names*: known names of entities.
+    """
     familiar = {part.casefold() for name in names for part in name.split()}
     familiar |= {
         word.low for at, word in enumerate(words) if word.capital and not _opens(words, at) and _may_name(words, at)

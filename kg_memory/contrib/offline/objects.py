@@ -92,7 +92,7 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
-    """Add *names*, mentions that no statement contains, to the objects of the statement *last*, and return it.
+    """Add *names*, mentions that are in no statement yet, to the objects of the statement *last*, and return it.
 
     A statement whose predicate has only one object (`SINGLE`) is returned unchanged.
     """
@@ -123,7 +123,7 @@ def _object_from_words(words: re.Match[str], offset: int, kind: str) -> Mention 
 
 
 def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether the phrase *free* contains the unnamed *mention*, like "senior engineer" contains "engineer"."""
+    """Return whether the phrase *free* contains the unnamed *mention*: "senior engineer" contains "engineer"."""
     return not mention.named and free.start <= mention.start and mention.end <= free.end
 
 

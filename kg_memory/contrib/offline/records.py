@@ -127,7 +127,7 @@ class _Reader:
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
     ) -> Iterator[RecordField]:
-        """Yield the fact that *about* has the JSON object *part* under *key*, then the facts of *part* itself.
+        """Yield the fact that *about* has the JSON object *part* under *key*, followed by the facts of *part* itself.
 
         *dates* are those of the parent, and *depth* is the level of nesting. *verb* is for the sentence: "Order 17:
         item is Chair."
@@ -206,7 +206,7 @@ def _first_name(record: Record) -> Thing | None:
 
 
 def _repeats_name(key: str, value: Any, about: Thing) -> bool:
-    """Return whether the field *key* only repeats the name or id of its subject *about*."""
+    """Return whether the field *key* has the name or id of its subject *about* as value, and so adds nothing."""
     low = key.casefold()
     is_name = low in _NAME_KEYS or any(low in parts for parts in _NAME_PARTS)
     return is_name or (isinstance(value, str | int) and about.name.casefold().endswith(str(value).casefold()))

@@ -149,7 +149,7 @@ class Parse:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The context of a message: its speaker and listener, known names, and the person whom "he" or "she" means."""
+    """The context in which a message is read: speaker, listener, known names, and the person meant by "he" or "she"."""
 
     speaker: str | None = None
     listener: str | None = None
@@ -229,7 +229,7 @@ _LETTERS = re.compile(r"[A-Za-z][A-Za-z'’-]*|[\u4e00-\u9fff]")
 
 
 def says_something(text: str) -> bool:
-    """Return whether the sentence *text* may state a fact, and is not just a greeting, thanks or an exclamation."""
+    """Return whether the sentence *text* may state a fact: False for a greeting, thanks or an exclamation."""
     if WORDS["addressed"].match(text) or WORDS["chinese_addressed"].match(text) or text.endswith((":", "：")):
         return False
     words = _LETTERS.findall(text)

@@ -38,7 +38,7 @@ _ACT_WORDS = 5
 
 
 def match_act(words: Sequence[Token], at: int) -> re.Match[str] | None:
-    """Match a verb phrase that people or organisations do, such as "lives in", at index *at* of *words*.
+    """Match a verb phrase for an action of people or organisations, such as "lives in", at index *at* of *words*.
 
     Returns the match, or None.
     """

@@ -102,9 +102,9 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
 
 
 def _adds_to_state(statement: TextStatement, content: str, dates: Sequence[Span]) -> bool:
-    """Return whether the message says more than *statement*, such as how, why or with whom.
+    """Return whether the message *content* says more than *statement*, for example how, why or with whom.
 
-    *content* is the message. The words at *dates* do not count.
+    Words at the positions *dates* are ignored.
     """
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))

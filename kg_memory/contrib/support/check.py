@@ -44,7 +44,7 @@ from kg_memory.text.tokenise import terms
 
 
 class Support(NamedTuple):
-    """How well a text supports a fact, 0 to 1; the part that does (`span`) and whether it has the whole quote."""
+    """How well a text supports a fact, 0 to 1; the supporting part (`span`), and whether it has the whole quote."""
 
     score: float
     span: tuple[int, int] | None
@@ -176,7 +176,7 @@ def _has_pronoun(text: str, kind: str = "thing") -> bool:
 
 
 def _count_unused(claim: Claim, source: Words) -> int:
-    """Return how many content words of the quote *source* are missing in the fact's sentence; a name counts as two."""
+    """Return how many content words of the quote *source* the fact's sentence lacks; a name counts as two."""
     sentence = Words(claim.sentence)
     names = (word for word in source.words[1:] if not word.islower() and to_key(word) not in LIGHT and terms(word))
     if any(not sentence.names(word) for word in names):
@@ -326,7 +326,7 @@ def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
 
 
 def _is_open(claim: Claim, source: Words) -> bool:
-    """Return whether the quote only asks, supposes or plans what the fact states as true, or says "used to"."""
+    """Return whether the quote only asks, supposes or plans the content of the fact, or says "used to"."""
     if claim.kind == "plan" or _OPEN.search(claim.sentence):
         return False
     text, words = source.text.replace("’", "'"), claim.sentence.casefold().split()

@@ -252,7 +252,7 @@ class Passage:
         return self.told_numbers | read_numbers(" ".join(f"{time:%Y %m %d %H %M}" for time in local))
 
     def times_by(self, words: str) -> Iterator[Times]:
-        """Yield the texts that may contain the date of a fact, best first, each with its dates and numbers.
+        """Yield the texts in which to look for the date of a fact, best first, each with its dates and numbers.
 
         These are *words* (the fact's quote), the whole message, and the previous messages, up to the first text with
         dates.
