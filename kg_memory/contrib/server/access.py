@@ -34,7 +34,7 @@ HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, description="The same 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The result of authorizing a request: its API `key`, and the `namespace` (one separate memory) that it may use."""
+    """The result of a successful authorization: the API `key` of the request, and the `namespace` that it may use."""
 
     key: ApiKey
     namespace: str

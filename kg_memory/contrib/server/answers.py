@@ -79,7 +79,7 @@ def cut_page(items: Sequence[T], place: PagePosition, limit: int) -> Page[T]:
 
 
 def _are_long(items: Sequence[object]) -> bool:
-    """Return whether the episodes in *items* have so much text that the page ends: `MOST_CHARACTERS` in total."""
+    """Return whether the texts of the episodes in *items* reach `MOST_CHARACTERS` in total, so that the page ends."""
     return sum(len(item.content) for item in items if isinstance(item, Episode)) >= MOST_CHARACTERS
 
 

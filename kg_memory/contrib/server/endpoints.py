@@ -270,8 +270,8 @@ class _Answer:
     ) -> Response:
         """Call the memory method with *arguments* and return its result as JSON; of a list, only the page at *place*.
 
-        With *shown*, the response includes the text of withheld episodes (flagged messages, hidden until a review).
-        With *apart*, the work is done in a thread. Raises `ProblemError` 404 if the method returns ``None``.
+        *shown*: include the text of withheld episodes (flagged messages, hidden until a review). *apart*: do the work
+        in a thread. Raises `ProblemError` 404 if the method returns ``None``.
         """
         call = partial(self._verb.call, apart=apart)
         if self._paged:
@@ -361,5 +361,5 @@ def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseM
 
 
 def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the least and the greatest value of the parameter *name* if it is ``limit``, else ``(None, None)``."""
+    """Return (minimum, maximum) of the parameter *name*: numbers for ``limit``, ``(None, None)`` for all others."""
     return (1, MOST) if name == "limit" else (None, None)

@@ -60,7 +60,7 @@ class Event:
 
 
 class Listener:
-    """The queue of events that wait to be sent over one open event stream.
+    """The queue of events to send over one open event stream.
 
     If the client reads too slowly, the queued events are dropped and `ended` is set. This ends the stream, and the
     client must reconnect.
@@ -169,7 +169,7 @@ class Feed:
             await asyncio.sleep(INTERVAL)
 
     async def _queue_changes(self, watch: Watch, last_counts: Row) -> Row:
-        """Read the namespace's changes since *watch* last looked, and queue them as events for all open streams.
+        """Read the changes since the last look of *watch*, and queue them as events for all open streams.
 
         Returns the new counts of episodes, model calls and tokens: ``{"episodes": 120, ...}``. *last_counts*: those of
         the last call. If data is deleted meanwhile, no event is queued, and *last_counts* is returned.

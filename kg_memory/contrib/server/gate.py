@@ -105,7 +105,7 @@ class RequestGate:
             )
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check the headers and the API key of a request, read its body if its size is limited here, and call the app.
+        """Check the headers and the API key of a request, read its body if it must be limited here, and call the app.
 
         Raises `ProblemError` for a request that is rejected.
         """
@@ -179,7 +179,10 @@ def _split(url: str) -> SplitResult:
 
 
 def _may_exceed(headers: Headers, size: int) -> bool:
-    """Return whether a request body may have over *size* bytes according to *headers*; always true if it is chunked."""
+    """Return whether a request body may be larger than *size* bytes, by its *headers*.
+
+    Always true for a chunked body.
+    """
     return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
 
 

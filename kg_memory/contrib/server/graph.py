@@ -188,10 +188,10 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
 
 
 def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
-    """Build the nodes and edges for *facts* from database rows.
+    """Convert *facts* to nodes and edges.
 
-    *by_fact* maps the id of a fact to a row with the ids of its subject and objects; *stored* are the rows of the
-    entities.
+    *by_fact* maps the id of a fact to a row with the ids of its subject and objects. *stored* are the database rows of
+    the entities.
     """
     alone: dict[str, list[str]] = {}
     edges: list[Edge] = []

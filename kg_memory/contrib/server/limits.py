@@ -59,7 +59,7 @@ class RateLimit:
 
 
 class Shares:
-    """Limits how many event streams, sessions and imports are open at the same time.
+    """Limits the number of event streams, sessions and imports that are open at the same time.
 
     *limits* maps each kind to (limit of one API key, limit of all keys): ``{"sessions": (50, 10_000)}``.
     """
@@ -87,17 +87,17 @@ class Shares:
             self._all -= Counter([kind])
 
     def check(self, kind: str, wanted: int) -> None:
-        """Raise `ProblemError` 429 if one API key may not have *wanted* streams, sessions or imports open.
-
-        *kind* names which of these three: "sessions".
-        """
+        """Raise `ProblemError` 429 if *wanted* exceeds the number of open *kind* ("sessions") allowed for one key."""
         most = self._limits[kind][0]
         if wanted > most:
             raise ProblemError(429, f"one key may have at most {most} {kind} open; close some first", headers=SOON)
 
 
 class LimitedResponse(Response):
-    """Sends *response* inside the context manager *share*, so that a long stream counts as open until it ends."""
+    """A response sent inside the context manager *share*, so that a long stream counts as open until it ends.
+
+    *response* is the response to send.
+    """
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
         self._response, self._share, self.background = response, share, None
@@ -114,7 +114,7 @@ class StoppedError(Exception):
 
 @dataclass(slots=True)
 class Job:
-    """A running expensive call, whose result several equal requests can share.
+    """A running expensive call; several equal requests can share its result.
 
     `asked` is a value that is equal for equal requests. `clients` is the number of requests that wait for the result.
     """

@@ -151,7 +151,7 @@ class Watch:
         return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
 
     def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
-        """Return those of *changes* that were not returned before, and remember them.
+        """Return the elements of *changes* that were not returned before, and remember them.
 
         Remembered changes from before the time *begin* (microseconds) are dropped.
         """
@@ -173,7 +173,7 @@ def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dic
 
 
 def _state(episode: Row) -> tuple[Any, ...]:
-    """Return status, step, reason and attempts of *episode*, a database row; a difference shows that it has changed."""
+    """Return status, step, reason and attempts of *episode*, a database row; compare two results to detect a change."""
     return episode["status"], episode["step"], episode["reason"], episode["attempts"]
 
 

@@ -136,7 +136,7 @@ def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({}
 
 
 def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    """Convert *error*, one error of a pydantic validation: ``{"field": "body.limit", "message": "..."}``.
+    """Convert *error*, one error of a pydantic validation, to ``{"field": "body.limit", "message": "..."}``.
 
     Both texts are shortened to `LONGEST_ERROR` characters.
     """

@@ -122,7 +122,7 @@ def _add_imports(router: APIRouter, service: Service) -> None:
 async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
     """Run *call*, a blocking function, in a thread and return its result; stop it when the client disconnects.
 
-    *file* distinguishes this call from other running calls (the argument *asked* of `Jobs.run`).
+    *file* identifies this call among running calls: equal values share one run (see `Jobs.run`).
     """
     return await service.jobs.run(
         request, access.namespace, file, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False

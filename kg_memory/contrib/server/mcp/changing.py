@@ -230,7 +230,7 @@ def can_ask(call: ToolCall) -> bool:
 
 
 async def ask_user(call: ToolCall, question: str, form: type[Form]) -> Form | None:
-    """Show the user *question* with *form*; return the completed form, or ``None`` if the user declines.
+    """Ask the user *question* with the fields of *form*; return the completed form, or ``None`` if the user declines.
 
     Raises `AnswerNeeded` to make the client ask the user and call the tool again with the answer.
     """

@@ -214,7 +214,7 @@ async def preview_statement(call: ToolCall, asked: JudgeArguments) -> ToolAnswer
 
 
 def _describe(preview: Preview) -> list[str]:
-    """Describe *preview* in lines of text: facts that would be new, known, ended or in need of review, and the cost."""
+    """Describe *preview* as lines of text: facts that would be new, ended or reviewed, known facts, and the cost."""
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
     lines: list[str] = []
@@ -285,7 +285,7 @@ async def _believed_at(call: ToolCall, asked: CompareArguments, which: str) -> l
 
 
 def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
-    """Return the facts in *facts* that are not in *others*; the same fact with other dates counts as different."""
+    """Return the elements of *facts* that are not in *others*; the same fact with other dates counts as different."""
     known = {(fact.id, fact.valid_at, fact.invalid_at) for fact in others}
     return [fact for fact in facts if (fact.id, fact.valid_at, fact.invalid_at) not in known]
 
@@ -299,7 +299,7 @@ async def _get(call: ToolCall, id_: str) -> Fact:
 
 
 def _bare_line(fact: Fact) -> str:
-    """Return *fact* as a line of text with its period and id, without "- " at the start."""
+    """Return *fact* as a line of text with its period and id, without the list marker "- "."""
     return render_fact(fact, set()).removeprefix("- ")
 
 

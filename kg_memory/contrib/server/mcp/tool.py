@@ -104,7 +104,7 @@ class ToolCall:
         return self.caller.namespace
 
     async def report(self, done: int, total: int, message: str) -> None:
-        """Tell the client, if it asked for progress, that *done* of *total* steps are finished."""
+        """Send the client a progress message, if it asked for progress: *done* of *total* steps are finished."""
         await self.request.session.report_progress(done, total, message)
 
 
