@@ -152,9 +152,9 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
         return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
     def _form(self, *, exists: bool) -> PromptTemplate[asking.Changes] | None:
-        """Return the prompt that asks the model for changes to memories, or None if no change is permitted.
+        """Return the prompt that asks the model for changes to memories, or None if no change is allowed.
 
-        Memories can always be added while there are none (*exists* is False).
+        *exists*: whether there are memories; without any, adding is always allowed.
         """
         lists: Record = {}
         for name, schema in self.schemas.items():

@@ -33,7 +33,7 @@ T = TypeVar("T", bound=Item)
 
 
 class MemoryPhase(TypedDict, total=False):
-    """Options of an extra pass, in which the model revises the memories that a `MemoryStoreManager` has updated.
+    """Options of an extra pass, in which the model revises the memories updated by a `MemoryStoreManager`.
 
     `include_messages`: show the conversation again. `enable_inserts`, `enable_deletes`: allow new and deleted memories.
     """
@@ -335,6 +335,6 @@ def _to_value(memory: Existing) -> Record:
 
 
 def _windows(messages: Any) -> list[str]:
-    """Return search queries from the end of a conversation: its last message, its last two, and its last four."""
+    """Return search queries made from the end of a conversation: its last message, its last two, and its last four."""
     texts = [text for text in map(text_of, messages_of(messages)) if text.strip()]
     return list(dict.fromkeys("\n".join(texts[-size:]) for size in WINDOWS if texts))

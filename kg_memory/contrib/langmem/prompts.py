@@ -65,7 +65,7 @@ class Prompt(TypedDict, total=False):
 
 
 class PromptOptimizer(FlowRunnable[str]):
-    """A runnable that lets *model* review past runs of an agent, and returns the agent's prompt, improved.
+    """A runnable that improves the prompt of an agent: *model* reviews past runs of the agent and rewrites the prompt.
 
     The input is ``{"trajectories": [...], "prompt": ...}``; a trajectory is the messages of a run, with feedback.
 
@@ -117,7 +117,7 @@ class PromptOptimizer(FlowRunnable[str]):
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _learn(self, prompt: Prompt, review: Record) -> Flow[tuple[list[Lesson], str]]:
-        """Let the model learn lessons from past runs; return the lessons, and *prompt* rewritten with them.
+        """Ask the model for lessons from past runs; return the lessons, and the text of *prompt* rewritten with them.
 
         *review*: the runs ("trajectories"), and the rules that the agent already follows ("known").
         """

@@ -182,7 +182,7 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return ("configurable" values, context) of the running graph or, with *config*, (its values, None)."""
+    """Return the ("configurable" values, context) of the running graph; with *config*, its values and None."""
     context = None
     if config is None:
         try:

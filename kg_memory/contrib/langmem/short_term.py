@@ -200,7 +200,7 @@ summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-    """Group *messages*, so that a message that calls tools stays together with the results; yield the groups.
+    """Group *messages* so that a message with tool calls stays together with the tools' results; yield the groups.
 
     Any other message is a group of its own.
     """

@@ -211,7 +211,8 @@ class EpisodeStore(BaseStore):
     def _rank(self, namespace: str, query: str, needed: int) -> Flow[list[SearchItem]]:
         """Search *namespace* for *query*, and return the items and facts found, with their scores.
 
-        *needed*: how many results the caller needs; there may be more. The result is [] if the memory has no answer.
+        *needed*: the minimum number of results that the caller needs; more may be returned. The result is [] if the
+        memory has no answer.
         """
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * needed, FURTHEST)
@@ -259,7 +260,7 @@ class EpisodeStore(BaseStore):
         return versions
 
     def _is_seen(self, episode: Episode) -> bool:
-        """Return whether *episode* existed at the past time that this store shows (`as_of`, `believed_at`)."""
+        """Return whether *episode* existed at the past time (`as_of`, `believed_at`) of this store."""
         return (self._as_of is None or episode.at <= self._as_of) and (
             self._believed_at is None or episode.created_at <= self._believed_at
         )
@@ -333,9 +334,9 @@ class EpisodeStore(BaseStore):
             yield from self._end_unstated(facts, latest, namespace)
 
     def _end_unstated(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End the facts of an item's former versions that its newest version, the message *latest*, no longer states.
+        """End the facts of an item's earlier versions that its latest version, the message *latest*, does not state.
 
-        *facts*: those of the former versions. Each is replaced by *latest* if this states a fact about the same
+        *facts*: those of the earlier versions. Each is replaced by *latest* if this states a fact about the same
         subject, and retracted otherwise. Facts that have ended already are left as they are.
         """
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
@@ -373,7 +374,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
-    """Return whether an item may be shown: it has *versions*, and the latest is not a likely prompt injection."""
+    """Return whether an item is visible: it has *versions*, and the latest does not look like a prompt injection."""
     return bool(versions) and not versions[0].withheld  # type: ignore[index]
 
 

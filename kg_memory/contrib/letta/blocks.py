@@ -217,7 +217,7 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _version_to_edit(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of *block*, from which an edit starts; with the initial text if it has expired."""
+        """Return the latest version of *block* as the base of an edit; if it has expired, with the initial text."""
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -290,7 +290,7 @@ class Blocks:
         return added[0].new
 
     def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether another process has stored a version with the `source_id` of *version*."""
+        """Return whether a version with the `source_id` of *version* exists, stored by another process."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         return bool((yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)))
 
@@ -340,7 +340,7 @@ def insert_lines(value: str, new_string: str, insert_line: int = -1) -> str:
 
 
 def rewrite(value: str, new_memory: str) -> str:
-    """Return *new_memory* as the whole new text of a block; its current text *value* is ignored."""
+    """Return *new_memory*, the whole new text of a block; the current text *value* is ignored."""
     del value
     return new_memory
 

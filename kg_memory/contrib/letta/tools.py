@@ -163,7 +163,7 @@ def _finish(_: CallContext) -> Flow[Answer]:
 
 
 def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
-    """Run a tool that edits the block *label*: set its text to the result of *edit*, and return a confirmation.
+    """Run a tool that edits the block *label*: replace its text by the result of *edit*, and return a confirmation.
 
     *edit* is called with the text and the arguments *given*. *here* has the memory and namespace of the tool call, and
     *core* the blocks.

@@ -55,9 +55,9 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class AddRequest:
-    """The arguments of a call of `Memory.add` or `update` that apply to all its messages: ids, metadata and times.
+    """The arguments of `Memory.add` or `update` that apply to all messages of the call: ids, metadata and times.
 
-    `ids`: user_id and so on. `metadata`: that of the caller. `about`: further labels to store, such as "memory_type".
+    `ids`: user_id and so on. `metadata`: from the caller. `about`: further labels to store, such as "memory_type".
     `at`: the time of the messages (None: now).
     """
 
@@ -155,7 +155,7 @@ def _find_ended(view: View, owner: Owner, since: datetime, added: Iterable[AddRe
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
-    """Return where *fact* was first stated, as a sort key: (message index, character index).
+    """Return a sort key for *fact* by its first statement: (message index, character index).
 
     *order* maps the ids of the messages' episodes to the message indexes.
     """
@@ -261,10 +261,7 @@ def delete(view: View, memory_id: str) -> Flow[list[str]]:
 
 
 def _find_chain(view: View, owner: Owner, fact: Fact) -> Flow[list[str]]:
-    """Return the ids of *fact* and of all facts before it: those that it replaced, that these replaced, and so on.
-
-    They are sorted, oldest first.
-    """
+    """Return the ids of *fact* and of all facts that it replaced, directly or indirectly, oldest first."""
     evolution: list[Fact] = yield from view.call("facts.evolution", owner, fact.id)
     before: dict[str, set[str]] = {}
     for period in evolution:

@@ -176,7 +176,7 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 
 
 def _can_rerank(provider: str | None, options: Entries) -> bool:
-    """Return whether the configuration has a reranker, that is, whether its section "reranker" has a provider.
+    """Return whether the configuration has a reranker: a provider in its section "reranker".
 
     *provider* and *options* are the content of the section. Errors: `SettingsError` for an unsupported provider.
     """

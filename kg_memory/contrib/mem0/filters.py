@@ -32,7 +32,7 @@ ANY = "*"
 
 
 class Test(NamedTuple):
-    """A condition on one field in a Mem0 filter: ("run_id", "eq", "r1") requires that run_id is "r1"."""
+    """A condition on one field in a Mem0 filter: ("run_id", "eq", "r1") matches if run_id is "r1"."""
 
     field: str
     operator: str
@@ -47,7 +47,7 @@ class Test(NamedTuple):
 
 
 class FilterGroup(NamedTuple):
-    """Several conditions of a filter, `parts`: all ("AND"), at least one ("OR") or none ("NOT") must be true."""
+    """Conditions of a Mem0 filter, `parts`, of which all ("AND"), at least one ("OR") or none ("NOT") must be true."""
 
     join: str
     parts: tuple[Node, ...]
@@ -78,7 +78,7 @@ def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> FilterGrou
 
 
 def _required(group: FilterGroup) -> Iterator[Test]:
-    """Yield the conditions in *group* that every matching memory must fulfil, which are those outside of OR and NOT."""
+    """Yield the conditions in *group* that every matching memory must fulfil: those outside of OR and NOT."""
     for part in group.parts:
         if isinstance(part, Test):
             yield part
@@ -139,7 +139,7 @@ def _test(name: str, how: object, value: Any) -> Node:
 
 
 def owner_of(filter_: FilterGroup, collection: str) -> Owner | None:
-    """Return the user whose memories alone can match *filter_*; None if it does not require a user_id."""
+    """Return the user whose memories *filter_* is limited to; None if it does not require a user_id."""
     for test in _required(filter_):
         if test.field == "user_id" and test.operator == "eq" and test.value is not None:
             return Owner(collection, "user_id", test.value)
@@ -180,7 +180,8 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 def to_where(filter_: Node, owner: Owner) -> Entries | None:
     """Translate the Mem0 filter *filter_* to a `GraphMemory` filter; None if no condition can be translated.
 
-    Other conditions are left out: test them on the results with `holds`. *owner*: the owner of the searched namespace.
+    Untranslatable conditions are left out: test them on the results with `holds`. *owner*: the owner of the searched
+    namespace.
     """
     parts = filter_.parts if isinstance(filter_, FilterGroup) and filter_.join == "AND" else (filter_,)
     return _join_tests([_translate(part, owner) for part in parts if part.is_translatable]) or None

@@ -42,7 +42,7 @@ class Owner:
 
     @property
     def constants(self) -> Mapping[str, str | None]:
-        """The ids that all memories in the namespace share, such as ``{"user_id": "ann"}``; None for a missing id."""
+        """The ids common to all memories in the namespace, such as ``{"user_id": "ann"}``; None for a missing id."""
         return {**dict.fromkeys(list(OWNERS)[: list(OWNERS).index(self.field)]), self.field: self.value}
 
     @classmethod
@@ -109,10 +109,10 @@ def to_metadata(labels: Entries) -> Item:
 
 
 def first_ids(owner: Owner, labels: Iterable[Entries]) -> Ids:
-    """Return the ids of a memory: ``{"user_id": "ann", "run_id": "r1"}``.
+    """Return the Mem0 ids of a memory: ``{"user_id": "ann", "run_id": "r1"}``.
 
-    They are the id of *owner*, and the first value of each other id in *labels*, the labels of the messages that state
-    the memory.
+    They are the id of *owner*, and for each other kind of id, the first value in *labels*, the labels of the messages
+    that state the memory.
     """
     ids = {name: value for name, value in owner.constants.items() if value is not None}
     for own in labels:

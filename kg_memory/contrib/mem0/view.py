@@ -139,7 +139,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """The validated arguments of a `search` or `get_all` call, except those that only one of the two has.
+    """The validated arguments that `search` and `get_all` have in common.
 
     `filter` is the parsed filter, and `top` the maximum number of results. For the other fields, see `Memory.search`.
     """
