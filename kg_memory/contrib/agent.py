@@ -97,7 +97,7 @@ def build_agent(
 
 
 def from_memory(question: str, context: str) -> str:
-    """Return an answer to the user's message *question* without a model: the best lines of *context*.
+    """Answer the user's message *question* without a model, with the best lines of *context*.
 
     *context* is the text that the memory recalled. If the message is not a question, the answer is "Noted."; if the
     context does not answer it, "I remember nothing about that."
@@ -177,6 +177,6 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
 
 
 def _drop_offline_answers(state: AgentState) -> dict[str, object]:
-    """Return *state* without the answers that were written without a model, since they only repeat the memory."""
+    """Remove answers that were written without a model from *state*, because they only repeat the memory."""
     said = [each for each in state["messages"] if each.response_metadata.get("model_name") != OFFLINE]
     return {**state, "messages": said}

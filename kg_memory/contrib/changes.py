@@ -91,7 +91,7 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
 
 
 def _to_fact(row: Row, at: int) -> Fact:
-    """Return the fact in the database row *row* as known at the time *at*: without sources that were saved later."""
+    """Convert the database row *row* to a fact as known at the time *at*: without sources saved later."""
     return rows.to_fact(rows.as_known(row, at))
 
 
@@ -136,10 +136,10 @@ Turn = tuple[int, str, Doubt | None, Doubt | None]
 
 
 def _find_turns(facts_by_id: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
-    """Yield (time, fact id, doubt before, doubt after) whenever a fact in *affected* became doubtful or certain again.
+    """Yield (time, fact id, doubt before, doubt after) whenever a fact became doubtful or certain again.
 
-    *facts_by_id* maps fact ids to their periods and premises (the facts from which they were derived). Times are
-    microseconds, from *since* to before *until*.
+    *affected*: the ids of these facts. *facts_by_id*: periods and premises (the facts from which a fact was derived) by
+    fact id. Times are microseconds, from *since* to before *until*.
     """
     ids = sorted(affected)
     for instant in sorted(_find_instants(facts_by_id)):
@@ -151,7 +151,7 @@ def _find_turns(facts_by_id: Grounds, affected: Iterable[str], since: int, until
 
 
 def _find_instants(facts_by_id: Grounds) -> set[int]:
-    """Return each time, in microseconds, at which a fact in *facts_by_id* may have become doubtful or certain again.
+    """Return all times, in microseconds, at which a fact may have become doubtful or certain again.
 
     *facts_by_id* maps fact ids to their periods, sources and premises (the facts from which they were derived).
     """
@@ -165,9 +165,9 @@ def _find_instants(facts_by_id: Grounds) -> set[int]:
 
 
 def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Change | None:
-    """Return the `Change` for *turn* (time, fact id, doubt before, doubt after); None if the fact was not true then.
+    """Convert *turn* (time, fact id, doubt before, doubt after) to a `Change`; None if the fact was not true then.
 
-    *stated* are database rows of facts. *sentences* maps fact ids to sentences, to describe a doubt.
+    *stated*: database rows of facts. *sentences*: fact sentences by id, to describe a doubt.
     """
     instant, id_, before, after = turn
     own = [row for row in stated if row["fact"]["id"] == id_ and row["belief"] and row["belief"]["reviewed"]]

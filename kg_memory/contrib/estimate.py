@@ -147,12 +147,12 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the tokens that the message in *draft* adds to a prompt about an earlier message."""
+    """Return the tokens that the message in *draft* adds to the prompt of another message, as its context."""
     return Usage(input_tokens=LINE + estimate_tokens(draft.episode.text), output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
-    """Yield the input of the prompts for each message: the message, its text in parts, and the previous messages."""
+    """Yield, for each message, the input of its prompts: the message, its text in parts, and the previous messages."""
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
@@ -162,7 +162,7 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that the model is always asked about the message in *draft*; empty if it will be skipped."""
+    """Return the questions that the model is always asked about the message in *draft*; [] if it will be skipped."""
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
         guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
@@ -171,7 +171,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Start the generator *flow*, return the model questions that it yields first, and close it."""
+    """Start the generator *flow*, return the first model questions that it yields, and close it."""
     try:
         effect = next(flow)
     except StopIteration:
@@ -203,10 +203,10 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
-    """Return the lowest, likely and highest number of tokens, with follow-up questions.
+    """Return the lowest, likely and highest number of tokens, including follow-up questions.
 
-    *sure* and *likely*: an upper estimate and the likely number without follow-up questions. *follows* and *most*: the
-    likely and the highest number for follow-up questions.
+    *sure*, *likely*: an upper bound and the likely number without follow-up questions. *follows*, *most*: the likely
+    and the highest number for follow-up questions.
     """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))

@@ -120,7 +120,7 @@ def evict(
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
-    """Delete expired messages, and facts and entities mentioned only there; a dry run lists the messages."""
+    """Delete expired messages, with facts and entities that only they mention; a dry run only lists the messages."""
     if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from fetch(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
@@ -148,7 +148,7 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities last mentioned before `Sweep.before` that have no facts, or only facts that had ended by then."""
+    """Evict entities last mentioned before `Sweep.before` whose facts have all ended by then, or that have none."""
     for page in list_pages((yield from fetch(LAST))[0]["entity"], PAGE):
         unseen = yield from fetch(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
@@ -158,9 +158,9 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until at most *most* are left: first the entities with the fewest current facts.
+    """Evict entities until at most *most* are left, starting with those that have the fewest current facts.
 
-    Of entities with equally many, the entity mentioned longest ago is evicted first.
+    Of entities with equally many facts, the one mentioned longest ago is evicted first.
     """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from fetch(KEPT))[0]["n"] - len(evicted) - most
@@ -305,7 +305,10 @@ def _for_each(nodes: str, name: str, body: str) -> str:
 
 
 def _without_words(label: str) -> str:
-    """Return Cypher that removes the nodes in its list ``going`` from the word index; *label*: "fact" or "entity"."""
+    """Return Cypher that removes the nodes in its list ``going`` from the word index.
+
+    *label*: "fact" or "entity".
+    """
     unused = "WITH DISTINCT t WHERE indegree(t) + outdegree(t) = 0 DELETE t"
     return _for_each("going", "d", f"MATCH (t:Term)-[p:IN_{label.upper()}]->(d) DELETE p {unused}")
 

@@ -102,7 +102,7 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield a copy of *mapping* for each item of the list in *record* to which ``[*]`` (None in a path) refers.
+    """Yield one copy of *mapping* for each item of the list that ``[*]`` (None in a path) refers to in *record*.
 
     ``{"object": ("jobs", None, "company")}`` gives ``{"object": ("jobs", 0, "company")}``, then the same with 1, and so
     on.
@@ -122,7 +122,7 @@ def _expand(mapping: Row, record: Any) -> Iterator[Values]:
 
 
 def _take_item(value: Any, prefix: Path, place: int) -> Any:
-    """Return the path *value* with the index *place* instead of None (``[*]``) after *prefix*; other values unchanged.
+    """Replace None (``[*]``) after *prefix* in the path *value* by the index *place*; other values are unchanged.
 
     ``_take_item(("jobs", None, "from"), ("jobs",), 0) -> ("jobs", 0, "from")``.
     """

@@ -71,7 +71,7 @@ class Traces:
         self.vectors += later.vectors
 
     def drop_shared(self, words: Sequence[str]) -> None:
-        """Remove the traces that a remaining message shares: the words, quotes and names in its *words*."""
+        """Remove the words, quotes and names that also occur in a remaining message, whose *words* are given."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
@@ -136,12 +136,15 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _drop_shared(self, episodes: Iterable[Row]) -> None:
-        """Remove the traces (words, quotes, names) that *episodes*, rows of messages that were not deleted, share."""
+        """Remove the words, quotes and names that also occur in *episodes*, rows of messages that were not deleted."""
         for episode in episodes:
             self.traces.drop_shared(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _drop_recent(self, since: int) -> Flow[None]:
-        """Remove the findings whose text or id is also in data saved after *since* (microseconds since the epoch)."""
+        """Remove findings that data saved after *since* explains, because it has the same text or id.
+
+        *since*: microseconds since the epoch.
+        """
         traces = self.traces
         self._drop_shared((yield from fetch(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)

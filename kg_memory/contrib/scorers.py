@@ -31,8 +31,8 @@ WRONG_WIRE = frozenset({400, 422})
 class Scale:
     """Callable that maps the scores of one model to the range 0 to 1.
 
-    Scores are returned unchanged as long as all are from 0 to 1. After the first score outside of this range, all
-    scores of the model are read as logits, and mapped by the logistic function.
+    Scores from 0 to 1 are returned unchanged. After the first score outside of this range, all scores of the model are
+    treated as logits, and mapped by the logistic function.
     """
 
     def __init__(self) -> None:

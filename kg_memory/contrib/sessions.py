@@ -89,7 +89,7 @@ def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -
 def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
     """Ask the model to summarise the *new* messages and the previous summary *last*; store and return the new summary.
 
-    Returns ``None`` if the model notes nothing, or if one of the messages was forgotten meanwhile. Errors:
+    Returns ``None`` if the model writes no notes, or if one of the messages was forgotten meanwhile. Errors:
     `InputError` if the memory has no model.
     """
     if engine.driver.model.by_rules:

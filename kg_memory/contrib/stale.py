@@ -73,9 +73,10 @@ def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int)
 
 
 def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
-    """Return (age, half-life) of a fact in days: of a state since it was last stated, of a plan since its day passed.
+    """Return (age, half-life) of a fact in days.
 
-    *lasts* has half-lives in days from this namespace's own history, by predicate.
+    The age of a state counts from its last statement, of a plan from its day. *at*: now. *lasts* has half-lives in days
+    from this namespace's own history, by predicate.
     """
     if row["kind"] == "plan" and row["valid_at"] > OPEN_START:
         over = row["valid_at"] + stretch_length(row["valid_at"], row["precision"])
@@ -86,7 +87,11 @@ def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _stale(fact: Fact, fresh: float, said_at: int, at: int) -> StaleFact:
-    """Return *fact* with its freshness and the question that would refresh it, in Chinese or English."""
+    """Convert *fact* to a `StaleFact` with its freshness and a question to ask the user, in Chinese or English.
+
+    *fresh*: the freshness, 0 to 1. *said_at*: when the fact was last stated. *at*: the time of the estimate. Times are
+    microseconds since the epoch.
+    """
     said, sentence = to_datetime(said_at), fact.sentence.rstrip(".。")
     if len(_CHINESE.findall(sentence)) > len(_OTHER.findall(sentence)):
         asks = "这个计划怎么样了" if fact.kind == "plan" else "现在还是这样吗"

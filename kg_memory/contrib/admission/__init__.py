@@ -37,10 +37,10 @@ def mean_worth(parts: Mapping[str, float]) -> Worth:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionGate:
-    """A filter that decides which new facts are stored, by a score from 0 to 1 that the function `rate` computes.
+    """A filter that decides which new facts are stored, by a score from 0 to 1 computed by the function `rate`.
 
-    Facts with a score of at least `at_once` are stored as true. Facts with at least `in_review` wait for a person's
-    review. Other facts are not stored.
+    A score of at least `at_once`: the fact is stored as true. At least `in_review`: it waits for a person's review.
+    Below: it is not stored.
     """
 
     name: str
@@ -49,7 +49,7 @@ class AdmissionGate:
     at_once: float
 
     def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
-        """Rate the new facts in *draft*, the state of ingestion; return (*draft* without the worthless facts, reviews).
+        """Filter the new facts in *draft*, the state of ingestion; return (*draft* without rejected facts, reviews).
 
         A review (`NewVerdict`) asks a person whether a fact is true. There is one for each fact with a score between
         `in_review` and `at_once`.

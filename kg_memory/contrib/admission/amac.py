@@ -93,7 +93,7 @@ def _novelty(draft: Draft, fact: StatedFact) -> float:
 
 
 def _rate_content_type(draft: Draft) -> float:
-    """Return how much facts from sources of this type are worth storing: 1 for a message, 0.7 for a text, 0.5 for JSON.
+    """Return a rating of facts by the type of their source: 1 for a message, 0.7 for a text, 0.5 for JSON.
 
     *draft* has the source. A message without a speaker counts as a text.
     """

@@ -115,7 +115,7 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
 
 
 def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how easily a search can find *fact*, from 0 to 1.
+    """Return how easily a search will find *fact*, from 0 to 1.
 
     Specific entity types and many search terms in the sentence raise the rating.
     """
@@ -148,7 +148,7 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the ratings in *answer* (by the model), with ``accurate`` at most as in *own* (computed by code).
+    """Return the model's ratings in *answer*, with ``accurate`` limited to the rating in *own* (computed by code).
 
     If *answer* is None, return *own*.
     """

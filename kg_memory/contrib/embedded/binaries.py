@@ -148,7 +148,7 @@ def _cache(home: Path) -> Path:
 
 
 def _platform() -> dict[str, Any] | None:
-    """Return the row of `PLATFORMS` for this machine, or None if there is no FalkorDB for it."""
+    """Return the row of `PLATFORMS` for this machine, or None if there is no prebuilt FalkorDB for it."""
     return PLATFORMS.get(f"{sys.platform}-{platform.machine()}")
 
 
@@ -184,7 +184,7 @@ def _system_version() -> list[int]:
 
 
 def _system_libraries(here: Mapping[str, Any]) -> dict[str, Path]:
-    """Return the libraries of the system to use in place of those in the archive, which need a newer system.
+    """Return system libraries to use instead of those in the downloaded archive, which need a newer system.
 
     The keys are their paths in the cache. *here* is a row of `PLATFORMS`. Errors: `DatabaseMissing` if one is missing.
     """

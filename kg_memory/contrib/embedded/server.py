@@ -49,7 +49,7 @@ class _ServerGoneError(Exception):
 
 
 class Server:
-    """A running embedded server, which this process uses until `close` is called or the process ends.
+    """A running embedded server, used by this process until `close` is called or the process ends.
 
     Connect a client to `url` or `socket`. A forked child process counts as another user of the server, until it ends.
     """
@@ -66,7 +66,10 @@ class Server:
         return "unix://" + quote(self.socket)
 
     def close(self) -> None:
-        """Stop using the server. It ends by itself some time after its last user has left. Further calls do nothing."""
+        """Stop using the server; further calls do nothing.
+
+        The server ends by itself some time after its last user has left.
+        """
         users, self._users = self._users, None
         if users is not None:
             os.close(users)
@@ -136,9 +139,10 @@ def _prepare(folder: Path) -> Path:
 
 
 def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait: OnWait) -> Server:
-    """Register this process as a user of the server of the folder *run*, started if necessary; return the server.
+    """Register this process as a user of the server of the folder *run*, starting it if needed; return the server.
 
-    *start* is called with a socket path to start the server, which stops *idle_seconds* after its last user has left.
+    *start* is called with a socket path to start the server. The server stops *idle_seconds* after its last user has
+    left.
     """
     with _hold_starting_lock(run, on_wait):
         users = watchdog.lock(str(run / watchdog.USERS), fcntl.LOCK_SH)
@@ -376,7 +380,7 @@ def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
 
 
 class _Waiting:
-    """Sleeps between the attempts of a polling loop, and tells the user, through *on_wait*, if the loop takes long."""
+    """Sleeps between the attempts of a polling loop, and informs the user through *on_wait* if the loop takes long."""
 
     def __init__(self, on_wait: OnWait, message: str) -> None:
         self._on_wait = on_wait

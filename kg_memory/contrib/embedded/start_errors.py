@@ -130,7 +130,7 @@ def explain_unreachable(run: Path) -> DatabaseStartError:
 
 
 def _tail(output: str) -> str:
-    """Return the last lines of a server's *output* that are not empty; after a crash, also the start of its report."""
+    """Return the last non-empty lines of a server's *output*; after a crash, also the start of its crash report."""
     head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))

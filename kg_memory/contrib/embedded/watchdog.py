@@ -141,7 +141,7 @@ def _is_gone(link: socket.socket, pause: float) -> bool:
 
 
 def _is_lost(run: str, lock_fd: int) -> bool:
-    """Return whether the folder *run* was deleted, moved or replaced by another one.
+    """Return whether the folder *run* was deleted, moved or replaced by another folder.
 
     *lock_fd* is the file descriptor of the watchdog's lock in the folder. In a lost folder the server must be killed: a
     normal shutdown would delete the socket of a new server with the same path.
@@ -160,7 +160,7 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], lock_fd: int) -> bool:
-    """Save and stop the server, unless a client has joined since *seen*; return whether it was stopped.
+    """Save and stop the server, unless a client has joined since *seen*; return whether the server was stopped.
 
     *run*: the folder of lock files. *link*: a connection to the server. *seen*: the last result of `read_idle_time`.
     *lock_fd*: the file descriptor of the watchdog's lock.

@@ -201,12 +201,12 @@ def _iso_days(text: str) -> str:
 
 
 def _figure(token: str) -> str:
-    """Return *token*, a word, in a normal form if it is a number: ``"07.50" -> "7.5"``."""
+    """Convert *token*, a word, to a normal form if it is a number: ``"07.50" -> "7.5"``."""
     return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
 
 
 def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether all words of *wanted* occur in *given*, adjacent and in the same order."""
+    """Return whether the words of *wanted* occur in *given*, adjacent and in the same order."""
     size = len(wanted)
     return size > 0 and any(given[place : place + size] == wanted for place in range(len(given) - size + 1))
 

@@ -60,7 +60,7 @@ class EvaluationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The questions selected for a run; iterating yields each conversation with its selected questions.
+    """The questions selected for a run. Iterating yields each conversation with its selected questions.
 
     `asked`: questions by key, by index of their conversation: ``{0: {"locomo-1/17": question}}``.
     """
@@ -113,7 +113,7 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Eva
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of one category in random order, as tuples that begin with a sort key.
+    """Yield the questions of one category in random order, each in a tuple that begins with a sort key.
 
     Sorted by this key, the questions of several categories are mixed in proportion to their number.
     """

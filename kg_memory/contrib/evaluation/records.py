@@ -85,7 +85,7 @@ ABSTAIN = (
 class Criterion:
     """How to score the answers to the questions of one category; `by` names the method.
 
-    - ``"model"``: a judge model says whether the answer is right, once instructed by `strict`, once by `lenient`.
+    - ``"model"``: a judge model decides whether the answer is right, once instructed by `strict`, once by `lenient`.
     - ``"rubric"``: a judge model scores each requirement of a rubric and, if `ordered`, their order.
     - ``"rules"``: code compares words, without a model.
     """
@@ -121,9 +121,9 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models and the folder for one memory system under evaluation; all systems get the same models.
+    """The models and the data folder for one memory system under evaluation; all systems get the same models.
 
-    `model`: None without a chat model; use this object itself, as its calls are counted. `folder`: kept between runs.
+    `model`: None without a chat model. Do not unwrap it, because its calls are counted. `folder`: kept between runs.
     """
 
     model: BaseChatModel | None

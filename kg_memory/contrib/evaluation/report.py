@@ -216,7 +216,7 @@ def _sum_costs(rows: Iterable[Row], prefix: str = "") -> Usage:
 
 
 def modes(found: Sequence[Figures]) -> list[str]:
-    """Return the ways in which answers were judged, in the order of the report: ``["strict", "lenient", "order"]``."""
+    """Return the ways of judging that were used, in the order of the report: ``["strict", "lenient", "order"]``."""
     named = {mode for figure in found for verdict in figure.verdicts.values() for mode in verdict}
     return [mode for mode in ("strict", "lenient", "order") if mode in named]
 

@@ -179,7 +179,7 @@ class Evaluation:
     def _answer_and_judge(self, trial: Trial, reader: Asker, judge: Judge) -> None:
         """Let *reader* answer the question of *trial*, and let *judge* score the answer; store both as result rows.
 
-        Only what is not stored yet is done.
+        Steps that have a stored result are skipped.
         """
         question, name = trial.question, trial.system.name
         row = self.results.latest("answer", name).get(trial.key)
@@ -215,7 +215,7 @@ class Evaluation:
                 raise
 
     def _fail(self, error: KGMemoryError) -> None:
-        """Count a failed step, and raise an error if the run must stop.
+        """Count a failed step, and raise an error if the whole run must stop.
 
         The raised error is *error* itself if every step would fail with it, or `SettingsError` after `FAILURES`
         failures in a row.

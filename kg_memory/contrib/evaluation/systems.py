@@ -235,7 +235,7 @@ def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> 
 
 
 class Baseline:
-    """A system without a memory, for comparison: its context has the messages that best match the question.
+    """A retrieval system without a memory, for comparison: its context has the messages that best match the question.
 
     *index* makes a scoring function from the messages of a conversation; if None, the context has all messages.
     """

@@ -23,7 +23,7 @@ from kg_memory.text.tokenise import estimate_tokens
 
 
 class HeldState(NamedTuple):
-    """A state that is true of an entity, such as "Ann lives in Oslo".
+    """A state that is currently true of an entity, such as "Ann lives in Oslo".
 
     `own`: whether the entity is the subject of the state, not an object. `statements`: how often it was stated.
     `begin`: when it began or became known, in microseconds since the epoch.
@@ -51,7 +51,7 @@ class HeldState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProfileLimits:
-    """Size limits of a profile; `prefer_topics` are shown first, and `only_topics`, if any, are shown alone."""
+    """The size limits of a profile, and its topics: `prefer_topics` come first; `only_topics` excludes all others."""
 
     max_tokens: int | None
     max_subtopics: int

@@ -226,7 +226,7 @@ def _ruling_at(verdict: Row, believed_at: int) -> str:
 
 
 def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
-    """Return whether *doubt*, a question whether two entities are the same, was open at the time *believed_at*."""
+    """Return whether *doubt*, an open question whether two entities are the same, was open at *believed_at*."""
     return micros(doubt.created_at, default=0) <= believed_at < micros(doubt.at, default=believed_at + 1)
 
 
@@ -281,7 +281,7 @@ def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecisio
 
 
 def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
-    """Return the facts that nobody stated or used, and that therefore reached a new state of decay in *period*.
+    """Return the facts that passed to a new state of decay in *period*, because nobody stated or used them.
 
     The states are "dim", "softly forgotten" and "forgotten".
     """

@@ -74,7 +74,7 @@ class Arbitration(Value):
 
 
 class Fading(Value):
-    """A fact that nobody has stated or used for a long time; `decay` is "dim", "softly_forgotten" or "forgotten"."""
+    """A fact that nobody has stated or used for long; its state `decay` is "dim", "softly_forgotten" or "forgotten"."""
 
     fact: Fact
     decay: Decay

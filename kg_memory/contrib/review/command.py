@@ -59,7 +59,7 @@ def review(arguments: Namespace, screen: Screen) -> int:
 
 
 def _check(arguments: Namespace, choice: str | None) -> None:
-    """Raise `InputError` if the command line combines options that exclude or need each other.
+    """Raise `InputError` if options of the command line exclude each other, or one lacks an option that it needs.
 
     *choice* is the decision given by an option, such as ``accept``, or None.
     """
@@ -193,9 +193,9 @@ def _choose(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Ask the person to correct *review*; return ``{"verdict": None, "valid_at": "2019", "invalid_at": None}``.
+    """Ask the person to correct *review*; return the new values, or None if nothing changes.
 
-    None stands for a value that stays. If all stay, the result is None.
+    Example: ``{"verdict": None, "valid_at": "2019", "invalid_at": None}``, in which None means unchanged.
     """
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
@@ -252,6 +252,6 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
 
 
 def _start(fact: Fact) -> float:
-    """Return the time from which *fact* is true, in seconds since the epoch; minus infinity if unknown."""
+    """Return the start of *fact* in seconds since the epoch; minus infinity if unknown."""
     start = fact.valid_at or fact.known_from
     return start.timestamp() if start else float("-inf")

@@ -42,7 +42,7 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 class Check:
     """The result of one check of ``kg-memory doctor``.
 
-    `what` names the check, and `state` is "ok", "note" or "wrong". `found` describes the result, and `mend` says how
+    `what`: the name of the check. `state`: "ok", "note" or "wrong". `found`: a description of the result. `mend`: how
     to fix a problem.
     """
 
@@ -214,7 +214,7 @@ def _model(settings: Settings) -> Check:
 
 
 def _offline_by() -> str:
-    """Return a text that says where the model was set to "offline": environment, settings file, or --model."""
+    """Return where the model was set to "offline", as text: environment, settings file, or option --model."""
     name, file = f"{ENV_PREFIX}MODEL", env_file.path()
     if os.environ.get(name) == OFFLINE:
         return f"{name}={OFFLINE} in the environment"

@@ -118,7 +118,7 @@ def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
 
 
 def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> tuple[str, str | None, str | None]:
-    """Return (model, base URL of its server, API key). What no option sets is asked of the user."""
+    """Return (model, base URL of its server, API key), asking the user for each value that no option sets."""
     key = None
     if not model and not base_url:
         has_key = bool(os.environ.get(_OPENAI_KEY))

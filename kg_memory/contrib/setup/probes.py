@@ -38,7 +38,8 @@ _WRITES = ("CREATE", "MERGE", "SET ", "DELETE", "DROP")
 def check_server(url: str) -> Iterator[Check]:
     """Check version, rights and settings of the server at *url*, run all probes there, and yield the results.
 
-    Without a fit version or the rights to add and search, no probe runs. Errors are checks that are "wrong".
+    No probe runs if the version is unfit, or the user lacks the rights to add and search. An error becomes a check with
+    the state "wrong".
     """
     key = f"kg-doctor:{uuid4().hex}"
     with closing(Database(NamedServer(url), timeout=PATIENCE)) as database:
@@ -88,7 +89,10 @@ def _rights(database: Database, key: str) -> Check:
 
 
 def _settings(database: Database, key: str) -> Iterator[Check]:
-    """Yield a check for each unfit group of settings; one if all are fit, or if the user may not read them."""
+    """Check the server's settings; yield one check for each group with unfit values, or a single one if all are fit.
+
+    If the user may not read the settings, a single check says so. *key*: a key on the server.
+    """
     try:
         values: dict[str, Any] = dict(database.command("GRAPH.CONFIG", "GET", "*", at=key))
         memory: Mapping[str, Any] = database.command("INFO", "memory", at=key)

@@ -62,7 +62,7 @@ def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
     """Save the message in *state*; return its ingestion state, and the messages to process now, in order of arrival.
 
     Short messages wait until `Settings.window` of them can share one model call, or until the first has waited for
-    `window_seconds`. Until then, the list is empty. Long messages and other texts do not wait.
+    `window_seconds`; until then, the list is empty. Long messages and other texts are processed at once.
     """
     saved = yield from accept(state, settings)
     if saved["done"]:

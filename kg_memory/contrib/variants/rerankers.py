@@ -272,5 +272,5 @@ def rarities(words: Iterable[Words]) -> dict[str, float]:
 
 
 def _share(covered: Words, weights: Mapping[str, float], total: float) -> float:
-    """Return the weights of the words in *covered*, divided by *total*, the sum of all *weights*: from 0 to 1."""
+    """Return the sum of the *weights* of the words in *covered*, divided by *total*, the sum of all *weights*."""
     return sum(weights[word] for word in covered) / total

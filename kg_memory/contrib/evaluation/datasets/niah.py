@@ -40,7 +40,7 @@ _ENDINGS = ("and I had to laugh", "but nobody listened", "for the whole evening"
 
 
 def load_niah(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Generate conversations of several lengths with hidden facts. A variant has the same text each time.
+    """Generate conversations of several lengths with hidden facts; the same *variant* always gives the same text.
 
     Raises `InputError` for an unknown variant, or if *path* is given, because no file is needed.
     """

@@ -106,7 +106,7 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
 
 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
-    """Return the start time of a session: *at*, or just after the last message before it if that is later.
+    """Return the start time of a session: *at*, or just after the last message of earlier sessions if that is later.
 
     *episodes* are the messages of all sessions before, earliest first.
     """
