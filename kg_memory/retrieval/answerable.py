@@ -138,7 +138,7 @@ def _subject_lead(
     speakers: Iterable[str | None],
     asked: QuestionStatistics,
 ) -> float:
-    """Return how much better the subject's own facts match the question than the facts of others, from -1 to 1.
+    """Return the lead of the subject's own facts over the facts of others as matches of the question, from -1 to 1.
 
     This is the score of the best fact stated by the subject, minus the score of the best fact stated by others. The
     subject is an entity in the question, or the asker for "I"; without a subject, the result is 0. *shares*: scores by
@@ -207,11 +207,10 @@ LONGEST_WORD = 40
 
 
 def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) -> str:
-    """Return in plain words why the memory may hold no answer to *question*: "nothing here is about Lily".
+    """Return a reason, in plain words, why the memory may have no answer to *question*: "nothing here is about Lily".
 
-    Of several reasons, the first of these is returned: a name in the question is not stored; another word is not
-    stored; or only other speakers than the subject stated similar facts. *asked* has statistics of the question's
-    words.
+    The first that applies is returned: a name in the question is not stored; another word is not stored; or similar
+    facts were stated only by others than the subject. *asked*: statistics of the question's words.
     """
     if not asked.terms:
         return WORDLESS

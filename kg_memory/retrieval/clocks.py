@@ -111,10 +111,10 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Find the time words of *question*: return ``("in May", (since, until), one month)``, or three times None.
+    """Find the time words of *question*; return ``(words, period, unit)``: ``("in May", (since, until), one month)``.
 
-    The values are the words, their period, and its unit; times are microseconds. *asker*: the name of the person who
-    asks. *time*: now. The dates of events ("before I moved") come from facts that the memory had at *believed_at*.
+    All three are None without time words. *asker*: the name of the person who asks. *time*: now. Times are
+    microseconds. The dates of events ("before I moved") come from facts that the memory had at *believed_at*.
     """
     words: list[str] = []
     vagueness: list[int] = []
@@ -181,7 +181,10 @@ def _edge(rows: Sequence[Row], edge: str) -> int | None:
 
 
 def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
-    """Convert the time of a question to the form for users; *words* are its time words ("in May"), *time* is now."""
+    """Convert the time of a question to the form shown to users.
+
+    *words*: the time words in the question ("in May"), or None. *time*: now.
+    """
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
@@ -271,9 +274,9 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return up to *most* facts that were derived from the facts *ids*: ``{derived fact id: id of its premise}``.
+    """Return up to *most* facts derived from the facts *ids*: ``{derived fact id: id of the fact it is derived from}``.
 
-    Directly derived facts come first, then facts derived from those, and so on.
+    Directly derived facts come first, then the facts derived from them, and so on.
     """
     before: dict[str, str] = {}
     edge = sorted(ids)

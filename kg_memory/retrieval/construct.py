@@ -184,9 +184,10 @@ def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
-    """Return ``{id: database rows}`` for the results *ids* of one *kind*; a fact has one row for each of its periods.
+    """Read the results *ids* of one *kind* from the database, as ``{id: rows}``.
 
-    Results that were deleted, or saved after the time of the question (`believed_at`), are left out.
+    A fact has one row for each of its periods. Results that were deleted, or saved after the time of the question
+    (`believed_at`), are left out. *found*: the result of the search step.
     """
     if not ids:
         return {}

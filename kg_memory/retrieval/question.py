@@ -197,9 +197,9 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:
-    """Return ``[alias key of the asker]`` if *question* says "I", "my", "the user" or 我, otherwise ``[]``.
+    """Return ``[name hash of the asker]`` if *question* says "I", "my", "the user" or 我, otherwise ``[]``.
 
-    An alias key is the hash of a name. *asker* is the name of the person who asks; None means `USER`.
+    *asker*: the name of the person who asks; None means `USER`.
     """
     return [alias_key(replace_unstorable(asker or USER))] if is_first_person(question) else []
 

@@ -52,7 +52,7 @@ BELOW = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The search results of one kind, such as facts: a list of ``(id, score)`` for each way to search."""
+    """The search results of one kind, such as facts: a list of ``(id, score)`` for each retriever."""
 
     words: list[Scored]
     meaning: list[Scored]
@@ -189,8 +189,8 @@ class Features:
 class Needs:
     """The `Features` that a reranker needs for each kind of result: ``Needs(facts=("hops",))``.
 
-    A kind that is None keeps its order. Hops are counted up to `max_hops`. `similarity` and `answer` are computed for
-    the best `depth` results only.
+    Results of a kind that is None are not reordered. Hops are counted up to `max_hops`. `similarity` and `answer` are
+    computed for the best `depth` results only.
     """
 
     facts: Sequence[Feature] | None = None
@@ -248,7 +248,7 @@ class ServedReranker(Reranker, Protocol):
 
 
 class Link(NamedTuple):
-    """A fact on a path in the graph: its type (LIVES_IN), entity ids, and speakers by message id (None: not read)."""
+    """A fact as a graph edge: its type (LIVES_IN), entity ids, and speakers by message id (None: not read)."""
 
     type: str
     entities: tuple[str, ...]

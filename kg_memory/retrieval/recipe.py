@@ -190,7 +190,7 @@ NO_WEIGHTS = Weights(words=0, meaning=0, graph=0)
 
 
 class Recipe(Part):
-    """How a search finds and ranks results: weights of search by words, meaning and graph, a traversal, and rerankers.
+    """A search configuration: weights of the retrievers (words, meaning, graph), a graph traversal, and rerankers.
 
     A recipe is immutable; `with_` returns a changed copy: ``DEFAULT.with_(kinds=("facts",))``.
     """

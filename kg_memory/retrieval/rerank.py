@@ -106,10 +106,10 @@ def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Setti
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Return the new rankings of the kinds, such as facts, that *reranker* reorders.
+    """Let *reranker* reorder *rankings*; return the new rankings of the kinds, such as facts, that it reorders.
 
-    *table*: the features of the search results, such as age; missing features are added. *view*: what is known of the
-    question.
+    *table*: the features of the search results, such as age; missing features are added. *view*: the question as
+    rerankers see it.
     """
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)

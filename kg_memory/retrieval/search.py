@@ -72,7 +72,7 @@ class Lookup:
 
 
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
-    """Return what may answer the question: facts, entities, communities and messages, as ``{"found": Found(...)}``.
+    """Step 1 of retrieval: return candidate facts, entities, communities and messages as ``{"found": Found(...)}``.
 
     *values*: ``{"question": SearchQuery(...), "namespace": "ann"}``. Errors: `InputError` if a time cannot be parsed,
     or an entity in `center` is unknown.
@@ -381,7 +381,7 @@ def _read_names(where: Filter | None) -> Flow[Names]:
 
 
 def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, retrievers.Scope]]:
-    """Return where to search for each kind: the filter, how many nodes match it, and the maximum number of results."""
+    """Return a `Scope` for each kind: the filter, the number of matching nodes, and the maximum number of results."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:

@@ -319,8 +319,8 @@ def walk_breadth_first(
 ) -> Flow[tuple[Links, Activity]]:
     """Return the facts up to *hops* steps away from the entities *start*, and the weights of all entities reached.
 
-    *start*: weights by entity id, halved after one step. *facts*: how many facts of an entity to follow.
-    *neighbours*: from how many entities to go on.
+    *start*: weights by entity id, halved after one step. *facts*: the maximum number of facts to follow from an entity.
+    *neighbours*: the maximum number of entities to continue from.
     """
     row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
     statements = parse_statements(row.get("statements", ""))
@@ -335,10 +335,10 @@ def walk_breadth_first(
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: int = MOST_SORTED) -> Flow[Links]:
-    """Return the facts about the entities *ids* that are true at *instants*: up to *facts* for each entity, by fact id.
+    """Return facts about the entities *ids* that are true at *instants*, up to *facts* for each entity, by fact id.
 
-    They are those stated nearest to the time of the question. Of an entity with more than *max_sorted* facts, only an
-    arbitrary *max_sorted* are considered.
+    The facts stated nearest to the time of the question are chosen. Of an entity with more than *max_sorted* facts,
+    only an arbitrary *max_sorted* are considered.
     """
     row = yield from _read_walk(ids, instants, 1, facts, 0, max_sorted)
     return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
@@ -347,7 +347,10 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: in
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Return a database row with the facts up to *hops* steps from the entities *ids*, as one text for each step."""
+    """Return a database row with the facts up to *hops* steps from the entities *ids*, as one text for each step.
+
+    For the other arguments, see `walk_breadth_first`.
+    """
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     around = instants.since if instants.since > OPEN_START and instants.until < OPEN_END else instants.until

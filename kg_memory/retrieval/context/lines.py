@@ -226,7 +226,7 @@ def id_of(value: Value) -> str:
 
 
 def result_text(value: Value) -> str:
-    """Return the beginning of the text of *value*, a search result, on one line: a fact's sentence, an entity's name.
+    """Return the beginning of a search result's text on one line: a fact's sentence, or an entity's name.
 
     Errors: `TypeError` if *value* is not a fact, entity, community or episode.
     """
@@ -307,5 +307,5 @@ def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -
 
 
 def join_warnings(line: FactLine) -> str:
-    """Return the warnings about a fact, as text to follow its dates: ", disputed, nothing known in its place"."""
+    """Join the warnings about a fact to a text that follows its dates: ", disputed, nothing known in its place"."""
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

@@ -50,7 +50,7 @@ KINDS_OF: Mapping[type[Value], Kind] = dict(zip((Fact, Entity, Community, Episod
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The lines chosen for a context (text for a prompt), by kind such as "facts", and why other results were left out.
+    """The lines chosen for a context (text for a prompt), by kind, and the reasons for leaving out other results.
 
     `left_out` maps kind and id to a reason: ``{("facts", id): "no room within max_tokens"}``.
     """
@@ -84,10 +84,10 @@ class Choice:
 
 
 def _sort(groups: Groups) -> Iterator[tuple[Kind, Group]]:
-    """Yield ``(kind, group)`` in the order in which groups of results are added to the context: ``("facts", (fact,))``.
+    """Yield ``(kind, group)`` in the order in which groups of results are added to the context.
 
-    A group is shown on one line. The kinds take turns; those with more in `SHARES` get more turns. The best fact comes
-    first, unless it only quotes a message.
+    A group, such as ``(fact,)``, is shown on one line. The kinds take turns; a kind with a larger number in `SHARES`
+    gets more turns. The best fact comes first, unless it only quotes a message.
     """
     turns: list[tuple[float, int, Kind]] = []
     for kind, own in groups.items():

@@ -232,8 +232,8 @@ def _omissions(
 ) -> Iterator[Explanation]:
     """Yield an `Explanation` for each of *results* that has no line of its own in the prompt text.
 
-    *shown* are the results that could get a line, and *choice* those that did. *reasons* says why others could not, by
-    kind and id.
+    *shown*: the results that were candidates for a line; *choice*: the lines chosen. *reasons*: why other results were
+    no candidates, by kind and id.
     """
     firsts = {
         (packing.kind_of(value), id_of(value)): id_of(group[0])
