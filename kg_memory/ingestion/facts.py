@@ -83,7 +83,7 @@ Check = Callable[[StatedFact, FactReading], StatedFact | None]
 
 
 def facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Return the facts that a text states, the new predicates, and what was left out: step 5 of ingestion."""
+    """Step 5 of ingestion: return the facts that a text states, the new predicates, and the facts left out."""
     if draft.episode.is_declared and draft.skipped is None:
         declared, learned = yield from state_declared(draft, settings)
         return {"facts": declared, "predicates": learned}

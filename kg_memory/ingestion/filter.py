@@ -91,10 +91,10 @@ def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def surprise(own: Vector, before: Sequence[Vector]) -> float:
-    """Return how much the meaning of a message differs from that of earlier ones: 0 (same) to 2 (opposite).
+    """Return the difference in meaning between a message and earlier messages, from 0 (same) to 2 (opposite).
 
-    *own* is the embedding vector of the message, *before* are the vectors of the earlier messages. The result is the
-    cosine distance of *own* from the average of *before*.
+    *own*: the embedding of the message. *before*: the embeddings of the earlier messages. The result is the cosine
+    distance of *own* from the average of *before*.
     """
     total = [sum(numbers) for numbers in zip(*before, strict=True)]
     lengths = hypot(*own) * hypot(*total)

@@ -57,7 +57,7 @@ def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, IngestionC
 def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = False) -> Pipeline:
     """Return the ingestion graph, with the functions that convert its state to and from JSON.
 
-    *received*: leave out the steps `receive` and `summarise`, which the caller does itself.
+    *received*: leave out the steps `receive` and `summarise`, because the caller runs them.
     """
     load_needed(settings)
     how: dict[str, Any] = {"metered": True, "find_cache": find_answers, "decode": decode, "encode": encode}

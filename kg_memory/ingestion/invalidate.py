@@ -378,7 +378,7 @@ def to_verdict(row: Row) -> Verdict:
 
 
 def to_edit(row: Row) -> Edit | None:
-    """Return the dates in *row*, a stored verdict on two facts, that a person entered when deciding, or None."""
+    """Return the dates that a person entered when deciding the verdict (how two facts relate) in *row*, or None."""
     if not row["edited"]:
         return None
     precision: Precision = row["edited_precision"] or "instant"

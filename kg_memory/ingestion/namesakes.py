@@ -121,7 +121,7 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 class Evidence:
     """Evidence in a text that a name means another entity than the stored one of that name; falsy without evidence.
 
-    `apart`: the text says so ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
+    `apart`: the text states it ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
     facts about the name that may contradict stored facts.
     """
 
@@ -306,7 +306,7 @@ def name_owners(mentions: Sequence[EntityMention], draft: Draft) -> tuple[Entity
 def _find_owner(
     noun: str, mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft
 ) -> EntityMention | None:
-    """Return the person who owns *noun*, a common noun such as "dog", or ``None`` if the text does not say.
+    """Return the person who owns *noun*, a common noun such as "dog", or ``None`` if unknown.
 
     The owner is found by the words before the noun ("my", "Ann's"), else by a fact such as Ann HAS dog. *mention* is
     the mention of the noun. *by_name* has the mentions of the episode by canonical name.

@@ -238,7 +238,7 @@ class StatedFact:
 
     @property
     def stored_id(self) -> str:
-        """The id of the stored fact that says the same (`same_as`) or, if there is none, the fact's own `id`."""
+        """The id under which the fact is stored: that of the stored fact with the same meaning, else its own `id`."""
         return self.same_as or self.id
 
     @property
@@ -292,7 +292,7 @@ class CandidateFact:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """How a new fact relates to a stored one, such as "duplicate"; in a conflict, `holds` is the fact to believe."""
+    """The relation of a new fact to a stored one, such as "duplicate"; `holds` is the fact to believe in a conflict."""
 
     verdict: VerdictKind
     confidence: float
@@ -302,7 +302,7 @@ class PairVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A new fact, a stored fact, and how they relate (None: not at all); `new` is an index in `Draft.facts`."""
+    """A pair of a new fact (`new`, an index in `Draft.facts`) and a stored fact, with their relation or None."""
 
     new: int
     candidate: CandidateFact

@@ -167,7 +167,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
 
 
 def _plan(draft: Draft, settings: Settings) -> str:
-    """Return how thoroughly the message was read: "economy", "standard", "thorough", "offline" or "declared".
+    """Return the plan by which the message was read: "economy", "standard", "thorough", "offline" or "declared".
 
     "thorough" becomes "standard" if the budget was low.
     """

@@ -140,7 +140,7 @@ class _LongSummary:
         return {"id": index, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return *text*, written by the model, with the latest facts added, and a key for reusing *text* later.
+        """Return the new summary, *text* by the model plus the latest facts, and a key for reusing *text* later.
 
         Example: ``("Ann skis. She won.", "9 3f2a")``. The key has the length of *text* and a digest of its facts.
         """
