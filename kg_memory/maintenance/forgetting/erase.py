@@ -45,9 +45,9 @@ LOST_REPLICA = "a replica that was connected before"
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Whether the database server's files are free of deleted data (`done`).
+    """The result of erasing deleted data from the database server's files: whether they are free of it (`done`).
 
-    If they are not, `advice` tells the user what to do.
+    If they are not, `advice` explains to the user how to erase it.
     """
 
     done: bool = False

@@ -56,7 +56,7 @@ class Searcher(Protocol):
         """
 
     def add(self, traces: Any) -> None:
-        """Add *traces*, the result of `gather` for a deleted batch, to those that `search` looks for."""
+        """Add *traces*, the result of `gather` for a deleted batch, to the traces that `search` looks for."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Search all stored properties in the namespace for remains of the deleted episodes.
@@ -194,7 +194,7 @@ def forget(
 
 
 def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
-    """Return the texts that a dry run shows, by id: those that would be deleted, and the facts that would change.
+    """Return the texts for the report of a dry run, by id: texts to be deleted, and facts that would change.
 
     *impact*: the data that the deletion would affect. *plan*: the planned changes.
     """
@@ -314,7 +314,10 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
-    """Finish a call to forget: clear caches and server files, write the last audit log entry, return the receipt."""
+    """Finish a call to `forget`: clear caches and server files, write the last audit log entry, return the receipt.
+
+    *run*: the progress of the call.
+    """
     cleared = yield from erase.clear_process_caches()
     if not run.times:
         run.times.append((yield from now()))

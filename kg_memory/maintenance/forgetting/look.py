@@ -160,10 +160,10 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
 
 
 def _read_entities(impact: Impact, entities: Iterable[str], facts: Iterable[str], ignored: Sequence[str]) -> Flow[None]:
-    """Read entities, and the names that each keeps after the deletion, into `impact.entities` and `impact.names`.
+    """Read entities into `impact.entities`, and the names that each has after the deletion into `impact.names`.
 
-    *entities*: their ids. *facts*: ids of facts, whose subjects and objects are read too. *ignored*: ids of messages in
-    which names are not looked for, as they are deleted, or as their words are known already.
+    *entities*: their ids. *facts*: ids of facts, whose subjects and objects are read too. *ignored*: ids of messages to
+    skip when searching for names, because they are deleted or their words are known already.
     """
     ends = yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*entities, *(row["id"] for row in ends)} - impact.entities.keys())

@@ -60,7 +60,7 @@ class BeliefPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A planned deletion: `parameters` of the deleting query `cypher.FORGET`, and the `beliefs` that change."""
+    """A planned deletion: `parameters` of the query `cypher.FORGET`, and changes of `beliefs` (periods of facts)."""
 
     parameters: Parameters
     beliefs: BeliefPlan
@@ -207,7 +207,7 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], valid_again: Iterable[Row]
 ) -> None:
-    """Remove the deleted messages' statements from *history*, and all statements and verdicts about *gone_facts*.
+    """Remove from *history* the statements of deleted messages, and all statements and verdicts about *gone_facts*.
 
     *gone_facts*: ids of facts to delete. *valid_again*: statements to add, because the message that corrected them is
     deleted: ``{"episode": id, "fact": id}``.
@@ -229,11 +229,11 @@ def _remove_from_history(
 def _plan_beliefs(
     history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
 ) -> BeliefPlan:
-    """Return how the stored beliefs must change, so that they follow only from the remaining messages.
+    """Compute how the stored beliefs (periods of facts) must change to follow from the remaining messages only.
 
-    A belief is a period in which a fact is held true. *history*: the remaining statements and the current beliefs.
-    *rows*: all beliefs about the same facts. *causes*: ids of deleted messages and decisions, whose beliefs are
-    deleted. *recorded_by*: the namespace, and the id of this deletion.
+    *history*: the remaining statements and the current beliefs. *rows*: all beliefs about the same facts. *causes*: ids
+    of deleted messages and decisions, whose beliefs are deleted. *recorded_by*: the namespace, and the id of this
+    deletion.
     """
     removed: list[str] = []
     saved = set[int]()
@@ -276,10 +276,10 @@ def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return the ids of facts that hold again after a deletion, and the ids of other facts whose dates change.
+    """Return two lists of fact ids: facts that become true again by a deletion, and other facts whose dates change.
 
-    *before*: the beliefs of each fact before the deletion. *history* and *revision*: the current beliefs and their
-    changes.
+    *before*: the beliefs (periods) of each fact before the deletion. *history* and *revision*: the current beliefs and
+    their changes.
     """
     after: defaultdict[str, set[_Times]] = defaultdict(set)
     for fact in history.statements:

@@ -167,7 +167,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
     """Return the episodes whose text contains one of *names* as whole words, as rows with id and time.
 
-    Case matters. *without*: ids of episodes to leave out.
+    The search is case-sensitive. *without*: ids of episodes to leave out.
     """
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []

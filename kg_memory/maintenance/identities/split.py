@@ -101,11 +101,11 @@ def plan_split(
 
 
 def divide(old: EntityNode, rows: Mapping[str, Row], request: SplitRequest) -> Division:
-    """Return which facts and episodes (messages) of the entity *old* a split moves to a new entity.
+    """Divide the facts and episodes (messages) of the entity *old* between it and a new entity.
 
-    *rows*: all facts of the entity by id. *request*: the facts and episodes to move. A fact that requested and other
-    episodes state goes to both entities. Errors: `InputError` for ids of another entity, or if nothing or everything
-    would move.
+    *rows*: all facts of the entity by id. *request*: the facts and episodes to move. A fact that is stated by both
+    requested and other episodes goes to both entities. Errors: `InputError` for ids of another entity, or if nothing or
+    everything would move.
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
@@ -197,7 +197,7 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
     """Move the statements of *episodes* from the fact *origin* to *fact* in *history*, not in the database.
 
-    A statement is what one episode (message) says about a fact. *origin*, *fact* and *episodes* are ids.
+    A statement links an episode (message) to a fact, with its dates. *origin*, *fact* and *episodes* are ids.
     """
     for statement in list(history.statements[origin].values()):
         if statement.id in episodes:

@@ -188,9 +188,9 @@ def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return the new state of a verdict (how two facts relate) with another effect, and with no fact rejected.
+    """Return *state*, that of a verdict (how two facts relate), with another effect and without a rejected fact.
 
-    *state*: the state before. *ruling*: the effect, such as ``"both"`` (both facts hold).
+    *ruling*: the effect, such as ``"both"`` (both facts hold).
     """
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 
@@ -350,7 +350,7 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return (verdict, is new): the stored verdict (how two facts relate), or else a new one that is not stored yet.
+    """Return the stored verdict on two facts, or a new unsaved one; the second value is True if it is new.
 
     *one*, *existing*: the ids of the facts. *kind*, *reason*: those of a new verdict, which lets both facts hold.
     """

@@ -94,7 +94,7 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_target(target: Target) -> Iterator[IO[bytes]]:
-    """Open a temporary file whose content is written to *target* (a path, a device, a stream) when the block ends.
+    """Open a temporary file; when the block ends, its content is written to *target* (a path, a device, a stream).
 
     If *target* is a regular file, it is replaced atomically; otherwise the content is copied to it.
     """
