@@ -49,10 +49,10 @@ class Edit:
 
 @dataclass(slots=True)
 class History:
-    """All stored data about some facts: their statements, beliefs and sentences, and how the facts relate.
+    """All stored data about some facts: statements, beliefs, sentences, and verdicts.
 
-    `statements` (what each message says), `beliefs` (periods in which a fact counts as true) and `sentences` are by
-    fact id. `verdicts` (how two facts relate) and `edits` (dates that a person entered) are by verdict id.
+    `statements` (claims of messages), `beliefs` (periods in which a fact counts as true) and `sentences` are by fact
+    id. `verdicts` (how two facts relate) and `edits` (dates that a person entered) are by verdict id.
     """
 
     statements: defaultdict[str, dict[tuple[str, int, int], Statement]] = field(
@@ -101,7 +101,7 @@ class History:
 def has_ended(truth: Truth, stored: Iterable[Belief]) -> bool:
     """Return whether a fact that counted as true until now has ended.
 
-    *truth*: the newly computed periods in which it holds. *stored*: its stored periods (beliefs).
+    *truth*: the newly computed periods of the fact. *stored*: its stored periods (beliefs).
     """
     is_current = not truth.waits and any(period.invalid_at == OPEN_END for period in truth.periods)
     return not is_current and any(belief.is_current for belief in stored)

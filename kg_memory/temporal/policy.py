@@ -32,7 +32,7 @@ Weight = float
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How two facts, *new* and *existing* (ids), relate, and the *ruling*: the effect of this relation.
+    """The relation of two facts, *new* and *existing* (ids), and its effect, the *ruling*.
 
     - *ruling*: "supersedes" (*new* ended *existing*), "conflicts" (one of them is not believed), "both" (both are),
       "waiting" (a person must decide), "refused" (a person rejected a fact), or the outcome of a plan.
@@ -109,9 +109,9 @@ class FactStrength:
 class ConflictPolicy:
     """The rules that decide which of two contradicting facts wins, and whether a verdict needs a person's review.
 
-    A verdict with a confidence of at least *auto_threshold* takes effect; with at least *review_threshold* it waits for
-    review; else it is dropped. *strategy* says what decides a conflict: ``trust``, ``confidence``, ``recency``,
-    ``incumbent`` (the fact stated first wins) or ``model`` (the model's choice).
+    A verdict (how two facts relate) with a confidence of at least *auto_threshold* takes effect; with at least
+    *review_threshold* it waits for review; else it is dropped. *strategy* is the criterion for conflicts: ``trust``,
+    ``confidence``, ``recency``, ``incumbent`` (the fact stated first wins) or ``model`` (the model's choice).
     """
 
     strategy: ConflictStrategy = "trust"
@@ -260,7 +260,10 @@ def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
 
 
 def rivals_by(verdicts: Iterable[Verdict], *rulings: Ruling) -> defaultdict[str, set[str]]:
-    """Return the facts to which verdicts with one of *rulings* relate each fact: ``{"f1": {"f2"}, "f2": {"f1"}}``."""
+    """Return the facts related to each fact by verdicts with one of *rulings*: ``{"f1": {"f2"}, "f2": {"f1"}}``.
+
+    A ruling is the effect of a verdict on two facts, such as "supersedes".
+    """
     rivals: defaultdict[str, set[str]] = defaultdict(set)
     for verdict in verdicts:
         if verdict.ruling in rulings:

@@ -59,7 +59,7 @@ class Truth:
 def truths(
     statements: Iterable[Statement], verdicts: Collection[Verdict] = (), policy: ConflictPolicy = _DEFAULT_POLICY
 ) -> dict[str, Truth]:
-    """Return when each fact holds, from all *statements* and *verdicts* (how two facts relate): ``{fact id: Truth}``.
+    """Compute the periods of each fact, ``{fact id: Truth}``, from *statements* and *verdicts* (how facts relate).
 
     If two statements contradict each other, the one with less weight by *policy* gets only the time that the other
     leaves.
@@ -160,7 +160,7 @@ def _resolve_plans(
 
 
 def _resolve(plan: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *plan*, a statement of a plan, with the time from when it was made to the first of *statements* after it.
+    """Return *plan*, a statement of a plan, with a period from when it was stated to the first later of *statements*.
 
     If that statement gives a date between the two, the plan ends then; for example, when it was carried out.
     """
@@ -175,7 +175,7 @@ def _resolve(plan: Statement, statements: Iterable[Statement]) -> Statement:
 def _place_periods(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], rivals: _Rivals, policy: ConflictPolicy
 ) -> dict[str, list[Period]]:
-    """Compute when each of *facts* (ids) holds, if facts that contradict each other cannot both hold.
+    """Compute the periods of each of *facts* (ids), given that contradicting facts cannot be true at the same time.
 
     Returns ``{fact id: [period, ...]}``. *by_fact*: the statements of each fact, from `reconcile`. *rivals*: the ids of
     the facts that contradict each fact. Statements of more weight (`policy.weigh`) get their periods first, the others
