@@ -64,7 +64,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
-    """Return the detected communities, *groups*, and how they differ from the stored ones in *links*.
+    """Compare the detected communities, *groups*, with the stored ones in *links*, and return state updates.
 
     Keys: `groups`, `strayed` (outdated memberships), `drift` (the share of entities whose community changed), counts.
     """

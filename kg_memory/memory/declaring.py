@@ -101,7 +101,7 @@ ApplyMapping = Callable[[Any], MappedRecord]
 
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
-    """Store one fact from an application, and return what changed in the graph.
+    """Store one fact from an application without calling a model; return the changes of the graph.
 
     *row*: the fields of `FactRow`: ``{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}``. If a step after
     saving fails, `episodes.resume` finishes it.
@@ -110,7 +110,7 @@ def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
 
 
 def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
-    """Add the facts of a validated declaration to the graph, and return what changed.
+    """Add the facts of a validated declaration to the graph, and return the changes.
 
     Raises `InputError` if a fact in its `rests_on` is not stored.
     """
@@ -125,7 +125,7 @@ def declare_many(
     """Store the facts of *rows*, and return one result for each row, in order.
 
     A row is a `FactRow`, a tuple ``(subject, predicate, object)`` or, with *mapping*, a JSON record from which facts
-    are extracted. Raises one `InputError` for all invalid rows, before any row is saved.
+    are extracted. *tally* collects the results. Raises one `InputError` for all invalid rows, before any row is saved.
     """
     apply = None if mapping is None else (yield from _open_mapping(mapping))
     declarations = yield from work(lambda: _validate_rows(rows, apply, engine))
@@ -146,7 +146,7 @@ def declare_states(engine: Engine, states: Iterable[State], namespace: str, tall
 def add_record(
     engine: Engine, content: str, kind: EpisodeKind | str, mapping: FactMapping, episode: Row, namespace: str
 ) -> Flow[AddResult]:
-    """Store a JSON record and the facts that *mapping* extracts from it, and return what changed.
+    """Store a JSON record and the facts that *mapping* extracts from it; return the changes of the graph.
 
     *content*: the JSON text. *kind*: must be ``"json"``. *episode*: other fields to store, such as `source`. Raises
     `InputError`.

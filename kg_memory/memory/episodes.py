@@ -111,11 +111,11 @@ class Episodes(Group):
         thread: str | None = None,
         namespace: str = DEFAULT_NAMESPACE,
     ) -> Flow[Preview]:
-        """Return what `GraphMemory.add` of a message would change, without storing anything.
+        """Preview the changes that adding the message *content* would make, without storing anything.
 
         The result lists the facts that would be new, that would end, and that would wait for review. The model is
-        called as by `add`, except for summaries, and within the same budget. Raises `InputError`, `DatabaseError`,
-        `ModelError` and `EmbeddingError`.
+        called as by `GraphMemory.add`, except for summaries, and within the same budget. For the arguments, see
+        `GraphMemory.add`. Raises `InputError`, `DatabaseError`, `ModelError` and `EmbeddingError`.
         """
         episode = {"content": content, "speaker": speaker, "at": at, "thread": thread}
         state = {**adding.date_input(episode, self._engine.driver.today), "namespace": namespace}

@@ -177,10 +177,11 @@ class Facts(Group):
     def _retract(
         self, fact: str, *, by: str = "user", reason: str = "", namespace: str = DEFAULT_NAMESPACE
     ) -> Flow[Review]:
-        """Stop believing the fact with the id *fact*; return the decision, which ``reviews.undo(review.id)`` reverses.
+        """Withdraw the fact with the id *fact*, so that the memory no longer believes it; return the decision.
 
-        Facts that it had ended hold again. It is believed again when a later message states it. *by* is who decides.
-        Raises `InputError`.
+        ``reviews.undo(review.id)`` reverses it. Facts that the withdrawn fact had ended hold again. It is believed
+        again when a later message states it. *by*: the author of the decision, stored with *reason*. Raises
+        `InputError`.
         """
         return retract(fact, by, reason, ConflictPolicy.from_settings(self._engine.settings), namespace)
 
@@ -320,10 +321,10 @@ class Facts(Group):
     def _changes(
         self, since: Time, until: Time | None = None, *, namespace: str = DEFAULT_NAMESPACE, limit: int = 1000
     ) -> Flow[builtins.list[Change]]:
-        """Return how the memory's beliefs changed from *since* until before *until* (None is now), earliest first.
+        """Return the changes of the memory's beliefs from *since* until before *until* (None is now), earliest first.
 
-        A fact was learned, ended, corrected, retracted or restored, or became doubtful or sure again. The times are
-        when the memory learned of the change.
+        A fact was learned, ended, corrected, retracted or restored, or became doubtful or certain again. The times are
+        those at which the memory learned of the change.
         """
         time = yield from now()
         begin = parse_moment("since", since, time)

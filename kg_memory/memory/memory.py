@@ -320,9 +320,9 @@ class GraphMemory(Group, Closing):
         template: Template | str | None = None,
         explain: bool = False,
     ) -> Flow[Context]:
-        """Return text for a prompt, with what the memory knows about *question*: dated lines with their sources.
+        """Search a namespace for *question*, and return the results as text for a prompt: dated lines with sources.
 
-        It is a `str` of at most *max_tokens* tokens, with the attributes `results` (what the search found), `lines`,
+        The text is a `str` of at most *max_tokens* tokens, with the attributes `results` (all search results), `lines`,
         `left_out` (results that did not fit) and `tokens`. *limit* is the maximum number of results of each kind; None
         is as many as may fit. *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a
         `Template`. Lines from other namespaces than the first begin with the name: ``[team-red]``. The other parameters

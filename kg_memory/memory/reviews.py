@@ -117,8 +117,8 @@ class Reviews(Group):
     ) -> Flow[IdentityDecision]:
         """Decide whether two entities are the same: ``"accept"`` merges them, ``"reject"`` keeps them apart.
 
-        *doubt*: the id of the question, from `identities`. Returns the decision; `Entities.undo` reverses it. Raises
-        `InputError`.
+        *doubt*: the id of the question, from `identities`. *by* (who decides) and *reason* are stored. Returns the
+        decision; `Entities.undo` reverses it. Raises `InputError`.
         """
         return decide_doubt(doubt, choice, by, reason)
 
