@@ -128,7 +128,7 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 
 
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield the minimum cost of reading each message, without follow-up questions; 0 if it will be skipped.
+    """Yield the minimum cost of reading each message, that is, without follow-up questions; 0 if it will be skipped.
 
     Messages whose ids are in *finished* are left out.
     """

@@ -93,7 +93,7 @@ def evict(
     dry_run: bool = False,
     on_progress: Callable[[EvictionResult], None] | None = None,
 ) -> Flow[EvictionResult]:
-    """Remove old facts and entities from the search indexes, delete expired messages, and return what was removed.
+    """Remove old facts and entities from the search indexes, delete expired messages; return the removed data.
 
     The arguments are those of `GraphMemory.privacy.evict`. Raises `InputError` for an invalid argument.
     """

@@ -53,7 +53,7 @@ def _sketch(state: State, settings: Settings) -> Flow[Draft]:
 
 
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield how each fact of a message relates to a similar stored fact, such as "duplicate" or "supersedes".
+    """Yield the relation of each fact of a message to a similar stored fact, such as "duplicate" or "supersedes".
 
     *draft*: the message and its facts, after they were compared with stored facts.
     """

@@ -36,9 +36,9 @@ TYPES: Mapping[str, float] = MappingProxyType({EpisodeKind.TEXT: 0.7, EpisodeKin
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Return how much each of *facts* is worth storing, from 0 to 1, in the same order.
+    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order.
 
-    *draft* has the message from which the facts were extracted.
+    *draft*: the state of ingestion of the message from which the facts were extracted.
     """
     factors = [_rate_by_code(draft, fact) for fact in facts]
     if settings.model != OFFLINE:
@@ -86,7 +86,7 @@ def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
 
 
 def _novelty(draft: Draft, fact: StatedFact) -> float:
-    """Return how new *fact* is, from 0 to 1: its distance to the most similar stored fact, or 1 if there is none."""
+    """Return the novelty of *fact*, from 0 to 1: its distance to the most similar stored fact, or 1 without one."""
     place = draft.facts.index(fact)
     distances = [row.candidate.distance for row in draft.comparisons if row.new == place]
     return min(1.0, max(0.0, min(distances, default=1.0)))

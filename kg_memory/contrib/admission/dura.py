@@ -64,7 +64,7 @@ def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], sett
 
 
 def accuracy_of(draft: Draft, fact: StatedFact) -> float:
-    """Return how likely *fact* is right, from 0 to 1.
+    """Return the probability that *fact* is right, from 0 to 1.
 
     It is the lower of the fact's confidence and support (how well the text supports it), times the message's trust.
     """
@@ -78,10 +78,10 @@ def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how likely decisions depend on *fact*, from 0 to 1.
+    """Rate the importance of *fact* for decisions, from 0 to 1.
 
-    1 for plans, contradictions of existing facts and single-valued states (such as an address); 0.5 for events;
-    numbers in between for other facts.
+    1 for plans, contradictions of existing facts and single-valued states (such as an address); 0.5 for events; numbers
+    in between for other facts.
     """
     place = draft.facts.index(fact)
     changes = any(
@@ -101,7 +101,7 @@ def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float
 
 
 def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> float:
-    """Return how useful *fact* is, from 0 to 1.
+    """Rate the usefulness of *fact*, from 0 to 1.
 
     It is 1 for a fact about the speaker. Otherwise it grows from 0.4 towards 1 with the number of facts that are
     already stored about its entities; *known* has these numbers by entity id.
@@ -115,7 +115,7 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
 
 
 def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Return how easily a search will find *fact*, from 0 to 1.
+    """Rate how easily a search will find *fact*, from 0 to 1.
 
     Specific entity types and many search terms in the sentence raise the rating.
     """
@@ -137,7 +137,10 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
 
 
 def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
-    """Return *fact* for a prompt: ``{"fact": ..., "quote": ..., "speaker": "Ann", "known_facts": {"Oslo": 12}}``."""
+    """Return *fact* for a prompt: ``{"fact": ..., "quote": ..., "speaker": "Ann", "known_facts": {"Oslo": 12}}``.
+
+    *known*: the numbers of stored facts by entity id.
+    """
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,

@@ -277,7 +277,10 @@ def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None)
 
 
 def _name_of(conversation: Json, part: _Part) -> str | None:
-    """Return the title of an exported conversation, or None; for a day of a Slack channel, the name of its folder."""
+    """Return the title of an exported conversation, or None.
+
+    For a day of a Slack channel, it is the name of the folder.
+    """
     if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")

@@ -226,9 +226,9 @@ def _count_steps_back(times: Sequence[datetime]) -> int:
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:
-    """Return how many messages have an attachment named by their own date, such as "IMG-20240501-WA0001.jpg".
+    """Count the attachments in *said* whose name has the date of their message, such as "IMG-20240501-WA0001.jpg".
 
-    *times*: the assumed time of each message in *said*; the more match, the better the assumption.
+    *times*: the assumed time of each message. The count is highest for the right order of day and month.
     """
     count = 0
     for each, at in zip(said, times, strict=True):

@@ -115,7 +115,7 @@ class Dataset:
     left_out: frozenset[str] = frozenset()
 
     def criterion(self, category: str) -> Criterion:
-        """Return how answers to questions of *category* are judged."""
+        """Return the criterion by which answers to questions of *category* are judged."""
         return self.criteria.get(category) or self.criteria.get("") or Criterion()
 
 

@@ -39,7 +39,7 @@ class Trial(NamedTuple):
 
 @dataclass
 class Outcome:
-    """How many steps of a run failed, the first error, and why the run stopped early (empty if it did not)."""
+    """The outcome of a run: the number of failed steps, the first error, and the reason for stopping early, or ""."""
 
     failed: int = 0
     reason: str = ""
@@ -154,7 +154,7 @@ class Evaluation:
     def _retrieve(self, trial: Trial) -> tuple[dict[str, Any], str]:
         """Let the system search for the question of *trial*; return (fields of a result row, context text).
 
-        The fields are the search time, the tokens and so on: ``{"system": "ours", "search_seconds": 0.12, ...}``.
+        The fields are measurements such as time and tokens: ``{"system": "ours", "search_seconds": 0.12, ...}``.
         """
         system, conversation, question, key = trial
         began = time.perf_counter()

@@ -176,7 +176,7 @@ class Row(NamedTuple):
 
 
 def estimate(evaluation: Evaluation) -> list[Row]:
-    """Return the estimated cost of the steps that are left: a row for each system and role (ingest, answer, judge)."""
+    """Return the estimated cost of the remaining steps: a row for each system and role (ingest, answer, judge)."""
     options, judge, results = evaluation.options, evaluation.judge, evaluation.results
     rows: list[Row] = []
     for system in evaluation.systems:

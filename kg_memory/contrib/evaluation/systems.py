@@ -102,7 +102,7 @@ class KGMemory:
 
 
 def open_ours(tools: Tools, plan: str | None = None) -> System:
-    """Open kg-memory as a system to evaluate, which extracts facts by *plan* (how thoroughly), such as ``economy``.
+    """Open kg-memory as a system to evaluate; *plan*, such as ``economy``, sets how thoroughly it extracts facts.
 
     None means ``standard``, or ``offline`` without a model. Raises `InputError` for an unknown plan or a missing model.
     """

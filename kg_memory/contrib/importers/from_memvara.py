@@ -135,7 +135,7 @@ def _claim(place: str, row: Row) -> Record:
 
 
 def _begin(place: str, row: Row) -> str | None:
-    """Return when a claim became true: "2024-05", or "about 2024-05-06" if only the week is known; else None.
+    """Return the date when a claim became true: "2024-05", or "about 2024-05-06" if only the week is known; else None.
 
     *row* is the database row of the claim; *place* names it in error messages.
     """

@@ -189,7 +189,7 @@ def read_expiration(value: object) -> tuple[str | None, datetime | None]:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the time when a memory expires whose last day is *day* ("2026-12-31"); None if *day* is no valid date."""
+    """Return the expiration time of a memory whose last day is *day* ("2026-12-31"); None if *day* is no valid date."""
     try:
         return read_expiration(day)[1]
     except InputError:
@@ -215,7 +215,7 @@ def _version_of(record: Row) -> str | None:
 
 
 def _key_of(record: Row) -> str | None:
-    """Return the id of the Mem0 memory that *record* contains, or whose change it describes; None if there is no id."""
+    """Return the id of a Mem0 memory, given its *record* or the record of a change of it; None if there is no id."""
     key = record.get("memory_id") or record.get("id")
     return str(key) if key else None
 

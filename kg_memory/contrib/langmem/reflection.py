@@ -96,8 +96,8 @@ class ReflectionExecutor:
     ) -> Future[Any]:
         """Run the reflector on *payload* after a delay, and return a future of its result.
 
-        *payload*: the input, such as ``{"messages": [...]}``. It replaces input of the same thread (conversation) that
-        still waits, and gets its messages. *config*, *thread_id*: by default those of the running graph. Errors:
+        *payload*: the input, such as ``{"messages": [...]}``. If input of the same thread (conversation) is still
+        waiting, both are merged. *config*, *thread_id*: by default those of the running graph. Errors:
         `DatabaseUnavailable` after `shutdown`; `InputError`, `SettingsError`.
         """
         seconds = validate_seconds("after_seconds", after_seconds)

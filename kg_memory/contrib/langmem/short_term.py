@@ -154,7 +154,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many messages to summarise, from the first on; 0 below the token limit, and never all.
+        """Return the number of *messages* to summarise, counted from the first; 0 below the token limit, and never all.
 
         *system*: the leading system message, if any; its tokens count too.
         """
@@ -215,7 +215,7 @@ def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
 
 
 def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
-    """Return how many of *messages*, from the first on, the summary *running* covers.
+    """Return the number of *messages*, counted from the first, that the summary *running* covers.
 
     Errors: `InputError` for messages without ids.
     """

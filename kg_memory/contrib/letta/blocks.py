@@ -148,7 +148,10 @@ class Blocks:
         as_of: Time | None = None,
         believed_at: Time | None = None,
     ) -> Flow[list[Version]]:
-        """Return at most *limit* versions of the block *label*, latest first, after *skip* others; times: see `get`."""
+        """Return at most *limit* versions of the block *label*, latest first, after leaving out the first *skip*.
+
+        *as_of* and *believed_at*: see `get`.
+        """
         return (yield from self._versions(label, context, limit, skip, as_of, believed_at))
 
     history, ahistory = both(_history)
@@ -296,7 +299,7 @@ class Blocks:
 
 
 def _hash_id(version: Version) -> str:
-    """Return a hash, 24 hex digits, of the episode id of the block text *version*, for the source id of the next."""
+    """Return a hash (24 hex digits) of the episode id of *version*, to be part of the next version's source id."""
     return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 

@@ -94,7 +94,8 @@ def _decide_proposal(
 ) -> Flow[Version]:
     """Accept or reject the proposed text of the block *label* (a text in a prompt); return its current version.
 
-    Errors: `NotFound` without a proposal; `InputError` if the block was changed since.
+    *by*: who decides. *context*: values of placeholders, as for `Blocks.get`. Errors: `NotFound` without a proposal;
+    `InputError` if the block was changed since.
     """
     proposal = yield from _read_proposal(blocks, label, context)
     if proposal is None or proposal.at is None:
@@ -112,7 +113,7 @@ decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
 def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
-    """Store *value* as the new text of the block *label* (a text in an agent's prompt).
+    """Store *value* as the new text of the block *label* (a text in an agent's prompt), by the author *by*.
 
     Errors: `InputError` if the text has changed since the version *before*.
     """

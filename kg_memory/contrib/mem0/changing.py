@@ -300,7 +300,10 @@ def _forget_matching(view: View, owner: Owner, filter_: FilterGroup) -> Flow[Non
 
 
 def _forget(view: View, owner: Owner, target: Entries) -> Flow[list[str]]:
-    """Delete *target*, such as ``{"fact": id}``, and return the ids of the deleted facts; [] if it does not exist."""
+    """Delete *target*, ``{"fact": id}`` or another target of `privacy.forget`; return the ids of the deleted facts.
+
+    The result is [] if the target does not exist.
+    """
     try:
         receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target)
     except NotFound:

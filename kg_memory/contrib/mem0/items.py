@@ -51,9 +51,9 @@ def _to_text(time: datetime | None) -> str | None:
 
 
 def explain_score(explanation: Explanation) -> Item:
-    """Return why a search found a fact: ``{"hits": {"words": {"rank": 1, "score": 0.9}}, "scores": {...}}``.
+    """Return the ranks and scores of a result: ``{"hits": {"words": {"rank": 1, "score": 0.9}}, "scores": {...}}``.
 
-    "hits" has the fact's rank and score in each retriever, such as the word index. "scores" has its partial scores.
+    "hits" has its rank and score in each retriever, such as the word index. "scores" has its partial scores.
     """
     hits = {hit.retriever: {"rank": hit.rank, "score": hit.score} for hit in explanation.hits}
     return {"hits": hits, "scores": dict(explanation.scores)}

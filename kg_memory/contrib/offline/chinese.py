@@ -344,10 +344,10 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return (predicate, change) of a Chinese verb, corrected if its 不 means "not" rather than "no longer".
+    """Return (predicate, change) of a Chinese verb, corrected if its 不 means "not", not "no longer".
 
-    For 不住在, ``("LIVES_IN", "ends")`` becomes ``("NOT_LIVES_IN", "is")``. *before* is the text before the verb,
-    *clause* the text from the verb on.
+    ``("LIVES_IN", "ends")`` of 不住在 becomes ``("NOT_LIVES_IN", "is")``. *before*: the text before the verb. *clause*:
+    the text from the verb on.
     """
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)

@@ -101,7 +101,10 @@ def read_english(content: str, scene: Scene) -> Parse:
 
 
 def _append(statements: list[TextStatement], new: list[TextStatement], sentence: Sentence) -> None:
-    """Append *new*, of *sentence*, to *statements*; if it only continues ("It was so loud"), extend the last one."""
+    """Append the statements *new* of *sentence*, or extend the last one if the sentence only continues it.
+
+    A continuation is a sentence such as "It was so loud".
+    """
     last = statements[-1] if statements else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
     near = last is not None and sentence.start - last.quote[1] <= 3 and sentence.end - last.quote[0] <= LONGEST
@@ -266,7 +269,7 @@ class _SentenceReader:
         return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
     def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, origin: Mention) -> list[TextStatement]:
-        """Return the statement about Oslo in "moved from Rome to Oslo"; *origin* is the mention of Rome."""
+        """Return the statement about the destination in "moved from Rome to Oslo"; *origin* is the mention of Rome."""
         end = origin.end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
         objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()

@@ -191,7 +191,7 @@ def _write_fact(
 
 
 def _is_name(date: DateMention, offset: int, reading: Parse) -> bool:
-    """Return whether *date*, such as "May", is in fact a person's name; *reading* has the names in the text.
+    """Return whether *date*, such as "May", is not a date but a person's name; *reading* has the names in the text.
 
     *offset* is the position in the content of the sentence that contains the date.
     """

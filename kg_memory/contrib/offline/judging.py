@@ -83,7 +83,7 @@ def _first_instant(text: str | None) -> str | None:
 
 
 class Judgement(NamedTuple):
-    """How two facts relate, such as "duplicate", "supersedes" or "conflicts".
+    """The relation of two facts, such as "duplicate", "supersedes" or "conflicts".
 
     `confidence` is from 0 to 1. `holds` is the fact that prevails, "new" or "known". `reason` is a sentence.
     """
@@ -95,7 +95,7 @@ class Judgement(NamedTuple):
 
 
 def judge_facts(new: JudgedFact, existing: JudgedFact) -> Judgement:
-    """Return how the fact *new* relates to the fact *existing*, such as "supersedes"; "unrelated" if no rule applies.
+    """Return the relation of the facts *new* and *existing*, such as "supersedes"; "unrelated" if no rule applies.
 
     The fact that was stated later counts as the later one, even if it was stored first.
     """

@@ -286,7 +286,7 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 
 
 def _judge(fields: Fields) -> Answer:
-    """Return how new and existing facts relate: ``{"verdicts": [{"fact": 0, "known": 1, "verdict": "supersedes"}]}``.
+    """Compare new facts with existing facts: ``{"verdicts": [{"fact": 0, "known": 1, "verdict": "supersedes"}]}``.
 
     *fields*: the values in the prompt: the new facts ("facts"), each with "existing" facts to compare. Unrelated pairs
     are left out.

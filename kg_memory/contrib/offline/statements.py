@@ -108,9 +108,9 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TextStatement:
-    """A fact as one sentence of a message states it, found by rules: (Ann, LIVES_IN, Oslo) for "I moved to Oslo".
+    """A fact stated by one sentence of a message, found by rules: (Ann, LIVES_IN, Oslo) for "I moved to Oslo".
 
-    `change` says whether the fact "is" true, "ends" and so on (see `Pattern`). ``content[start:end]`` is the sentence.
+    `change`: whether the fact "is" true, "ends" and so on (see `Pattern`). ``content[start:end]`` is the sentence.
     """
 
     subject: Mention
@@ -141,7 +141,7 @@ class TextStatement:
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """What was found in a text: the mentions of entities, and the statements (facts that the text states)."""
+    """The result of parsing a text: the mentions of entities, and the statements (facts that the text states)."""
 
     mentions: tuple[Mention, ...]
     statements: tuple[TextStatement, ...]

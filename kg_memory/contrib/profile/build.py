@@ -73,7 +73,10 @@ class _LineDraft:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """(number of statements, confidence) of the facts in this line of a profile; the lowest lines are cut first."""
+        """The sort key of this profile line: (number of statements, confidence) of its facts.
+
+        Lowest lines are cut first.
+        """
         return sum(state.statements for state in self.states), self.confidence
 
     @property

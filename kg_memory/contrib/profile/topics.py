@@ -168,7 +168,7 @@ def _families() -> tuple[str, ...]:
 
 
 def _find(word: str) -> tuple[str, frozenset[str]]:
-    """Return how to search for *word* in a sentence: a pair (text, word stems), one of which is empty.
+    """Return the search key of *word* in a sentence: a pair (text, word stems), one of which is empty.
 
     ``"allergies" -> ("", {"allergi"})``: English words are searched for by stem, words in other scripts as text.
     """

@@ -111,11 +111,10 @@ class Reports(Group):
         believed_at: Time | None = None,
         limit: int = 50,
     ) -> Flow[Identity]:
-        """Return a portrait of a person: the facts about them, and how these have changed since the time *since*.
+        """Return a portrait of a person: the facts about them, and the changes of these facts since the time *since*.
 
-        *about* is the name of an entity; by default it is the person who sent the most messages. *limit* is the
-        maximum number of facts of each kind. Errors: `InputError` if *about* is left out and no person has sent
-        messages.
+        *about* is the name of an entity; by default it is the person who sent the most messages. *limit* is the maximum
+        number of facts of each kind. Errors: `InputError` if *about* is left out and no person has sent messages.
         """
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
@@ -213,7 +212,7 @@ def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
-    """Return how the contradiction of two facts was decided at *believed_at*: "waiting", "supersedes" and so on.
+    """Return the decision on a contradiction as of the time *believed_at*: "waiting", "supersedes" and so on.
 
     *verdict* is a database row with the current "ruling" and all "decisions" of persons, earliest first. *believed_at*
     is in microseconds since the epoch.
@@ -267,7 +266,7 @@ def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
 
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
-    """Return how many messages were saved and facts changed in *period*, and in the equally long period before."""
+    """Return the numbers of saved messages and changed facts in *period*, and in the equally long period before."""
     found = yield from fetch(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
     row = found[0] if found else {}
     names = tuple(Counts.model_fields)

@@ -93,7 +93,7 @@ class Counts(Value):
 
 
 class Digest(Report):
-    """A report on what changed from `since` to `until` (exclusive), and what a person has to decide.
+    """A report on the changes from `since` to `until` (exclusive), and on the questions that a person has to decide.
 
     - `pending`: open questions. `conflicts`: contradictions that were settled in the period.
     - `changes`: the latest changes of facts. `merges`: entities that were merged or split.
@@ -140,7 +140,7 @@ class Digest(Report):
 
 
 class Identity(Report):
-    """A report on a person: the facts about them, and what changed since `since`.
+    """A report on a person: the facts about them, and the changes of these facts since `since`.
 
     `states` are true now, `plans` are intended, and `events` have happened, latest first. `entity` has a summary of the
     person; it is None in a report on the past.

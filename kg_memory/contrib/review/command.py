@@ -231,7 +231,7 @@ def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Return a sentence that says what happens to the two facts if *review* is accepted.
+    """Return a sentence about the consequences for the two facts if *review* is accepted.
 
     *strategy* is the setting that decides which of two contradicting facts wins.
     """

@@ -361,5 +361,5 @@ def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseM
 
 
 def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
-    """Return (minimum, maximum) of the parameter *name*: numbers for ``limit``, ``(None, None)`` for all others."""
+    """Return the (minimum, maximum) allowed for the parameter ``limit``; for any other *name*, ``(None, None)``."""
     return (1, MOST) if name == "limit" else (None, None)

@@ -172,7 +172,7 @@ NAMES: Mapping[str, Parameter] = {
 
 
 def find_parameter(verb: str, name: str) -> Parameter:
-    """Return how the API documentation describes a parameter: text, example and type, from the table `NAMES`.
+    """Return the API documentation of a parameter (text, example and type) from the table `NAMES`.
 
     *verb*: the memory method, ``"facts.list"``. *name*: its parameter, ``"limit"``; unknown names are described as ids.
     """

@@ -77,7 +77,7 @@ class Problem(BaseModel):
 class ProblemError(Exception):
     """An exception that the server answers with an error response: *status*, *detail* and further JSON *fields*.
 
-    *status* is the HTTP status, and *detail* a text that says what was wrong and what to do.
+    *status* is the HTTP status. *detail* names the problem and a remedy.
     """
 
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **fields: Any) -> None:

@@ -107,7 +107,7 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
 
 
 def print_checks(found: Sequence[Check], screen: Screen) -> None:
-    """Print the check results *found* as a table, and below it what to do about each problem."""
+    """Print the check results *found* as a table, followed by the remedies for all problems."""
     screen.values(found, {"check": "what", "state": "state", "found": "found"})
     for check in found:
         if check.mend:

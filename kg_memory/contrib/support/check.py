@@ -52,7 +52,7 @@ class Support(NamedTuple):
 
 
 def measure_support(claim: Claim, passage: Passage) -> Support:
-    """Return how well the message *passage* supports *claim*, a fact read from it, and which part of it does so."""
+    """Rate how well the message *passage* supports *claim*, a fact read from it, and find the supporting part."""
     span, share = find_span(claim.quote, passage.content)
     source = Words(passage.content[slice(*span)]) if span else passage.words
     score = share * _rate_names(claim, source, passage)
@@ -111,7 +111,7 @@ class SupportCheck:
 
 
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how well the text names the fact's entities, from 0 to 1: the rating of the one named least clearly."""
+    """Rate how clearly the text names the fact's entities, from 0 to 1; the least clearly named entity decides."""
     entities = zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue="")
     ratings = ([_rate_name(name, kind, claim, source, passage) for name in names] for names, kind in entities)
     return min((max(own, default=1.0) for own in ratings), default=1.0)
@@ -206,7 +206,7 @@ def _rate_times(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how many content words of the fact's sentence occur in its quote or near it, as a rating from 0 to 1."""
+    """Rate how many content words of the fact's sentence occur in its quote or near it, from 0 to 1."""
     sentence = Words(claim.sentence)
     ratings = [_rate_key(key, source, passage) for key in matter_of(sentence, claim)]
     ratings += [_rate_character(char, source, passage) for char in characters_of(sentence, claim)]

@@ -20,7 +20,7 @@ _MOST_DAYS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DecaySpans:
-    """How many days a fact stays fresh, then dim, then softly forgotten, after it was last stated or used.
+    """The numbers of days that a fact stays fresh, then dim, then softly forgotten, after its last statement or use.
 
     After that, it is forgotten. Raises `InputError` unless each number is from 0 to 100,000.
     """
@@ -49,20 +49,20 @@ DEFAULT_SPANS = DecaySpans()
 
 
 def find_decay(last_said: int, last_used: int | None, now: int, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return how far a fact has decayed at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
+    """Return the state of decay of a fact at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
 
-    *last_said* is when the fact was last stated, and *last_used* when a search last returned it, or ``None``. Times
-    are microseconds since the epoch.
+    *last_said* is when the fact was last stated, and *last_used* when a search last returned it, or ``None``. Times are
+    microseconds since the epoch.
     """
     age = now - (last_said if last_used is None else max(last_said, last_used))
     return DECAYS[sum(age >= end for end in spans.ends)]
 
 
 def decay_of(fact: Fact, now: datetime | None = None, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return how far *fact* has decayed at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
+    """Return the state of decay of *fact* at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
 
-    *now* is the present by default; without a time zone it is UTC. A fact that was stated or used after *now* is
-    fresh. *spans* are the lengths of the states.
+    *now* is the present by default; without a time zone it is UTC. A fact that was stated or used after *now* is fresh.
+    *spans* are the lengths of the states.
     """
     moment = datetime.now(UTC) if now is None else now if now.tzinfo else now.replace(tzinfo=UTC)
     said, used = fact.last_said or fact.created_at, fact.last_used

@@ -47,7 +47,8 @@ def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, li
 def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
     """Yield an explanation of each search result of *kind*, best first.
 
-    A fact that was true in several periods has one explanation for each period.
+    *found* has the results of each retriever, *ranked* the scores after each stage. A fact that was true in several
+    periods has one explanation for each period.
     """
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:

@@ -37,7 +37,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def find_route(question: str) -> Route:
-    """Return how to search for *question*: ``"graph"``, ``"hybrid"`` or ``"keyword"``, a key of `ROUTES`.
+    """Return the search route for *question*: ``"graph"``, ``"hybrid"`` or ``"keyword"``, a key of `ROUTES`.
 
     ``graph``: about relations ("related to"). ``keyword``: short or with an identifier, and no question word.
     ``hybrid``: any other question.

@@ -145,7 +145,7 @@ def _read_links_within(ids: Sequence[str], instants: Instants, seconds: float) -
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
-    """Return how suitable each entity is as a starting point, from 0 to 1: ``{"e1": 0.7}``.
+    """Rate how suitable each entity is as a starting point, from 0 to 1: ``{"e1": 0.7}``.
 
     *weights* maps entity ids to search scores. The result is the mean of this score and of how well *links* connect the
     entity (see `structures`); *structural*, 0 to 1, is the weight of the latter.
@@ -159,7 +159,7 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 
 
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
-    """Return how well connected each of *entities* is by the facts *links*, from 0 to 1: ``{"e1": 0.5}``.
+    """Rate how well connected each of *entities* is by the facts *links*, from 0 to 1: ``{"e1": 0.5}``.
 
     It is the mean of two ratios: its number of facts, and its number of fact types, each divided by the largest number
     of all *entities*.

@@ -179,12 +179,12 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> ToolAnswer:
 
 
 def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
-    """Convert *receipt*, which lists what was deleted (or, in a dry run, would be deleted), to JSON data."""
+    """Convert *receipt*, the list of deleted data (in a dry run, of data to delete), to JSON data."""
     return {"forgotten": not receipt.dry_run, **dump(receipt, {*PLANNED, "at", "receipt", "head", "advice"})}
 
 
 def _parts(plan: ForgetReceipt) -> list[object]:
-    """Return the sorted ids of everything that *plan*, the receipt of a dry run, would delete, to compare two plans."""
+    """Return the sorted ids of all data that *plan*, the receipt of a dry run, would delete, to compare two plans."""
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 

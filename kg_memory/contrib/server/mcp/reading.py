@@ -121,7 +121,7 @@ class ExplainArguments(ToolArguments):
 
 
 async def explain_fact(call: ToolCall, asked: ExplainArguments) -> ToolAnswer:
-    """Return why a fact is believed: its sources, comparisons with other facts, changes, and the facts based on it."""
+    """Return the reasons for believing a fact: its sources, comparisons with other facts, changes, derived facts."""
     why = await call.memory.facts.aexplain(parse_fact_id(asked.fact), namespace=call.namespace)
     data = {
         "fact": view_fact(why.fact) if why.fact else {},
@@ -204,7 +204,7 @@ class JudgeArguments(ToolArguments):
 
 
 async def preview_statement(call: ToolCall, asked: JudgeArguments) -> ToolAnswer:
-    """Return what a statement would change, without storing it; if a fact is named, only the effects on that fact."""
+    """Preview the changes that a statement would make, without storing it; if a fact is named, only effects on it."""
     preview = await call.memory.episodes.apreview(asked.content, speaker=call.caller.user, namespace=call.namespace)
     if asked.fact:
         existing = await _get(call, asked.fact)
