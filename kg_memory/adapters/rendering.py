@@ -23,9 +23,9 @@ _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def render_results(results: SearchResults) -> str:
-    """Render the facts and messages that a search found as text for a model, best first, each with its id.
+    """Render the facts and messages found by a search as text for a model, best first, each with its id.
 
-    If the memory probably has no answer, the text is a sentence that says so.
+    If the memory probably has no answer, the text is a sentence stating this.
     """
     if results.abstains:
         return escape_line(str(results.answerable))
@@ -73,9 +73,9 @@ def render_added(added: AddResult) -> str:
 
 
 def render_receipt(id_: str, gone: ForgetReceipt) -> str:
-    """Render the result of a deletion as text for a model: how many messages, facts and entities were deleted.
+    """Render the result of a deletion as text for a model: the numbers of deleted messages, facts and entities.
 
-    *id_*: what was to be deleted, such as ``"fact:..."``. *gone*: the receipt of the deletion, which contains no
+    *id_*: the target of the deletion, such as ``"fact:..."``. *gone*: the receipt of the deletion, which contains no
     deleted text.
     """
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"

@@ -244,9 +244,10 @@ def remember(
     kind: EpisodeKind = EpisodeKind.MESSAGE,
     labels: Mapping[str, Any] = MappingProxyType({}),
 ) -> Flow[Answer]:
-    """Add *content* to the memory as a message, and return the facts found in it, as text for the model and as JSON.
+    """Add *content* to the memory as a message; return the facts found in it, as text for the model and as JSON.
 
-    A LangGraph task that runs again after a crash adds it only once.
+    *speaker*: its author. *kind* and *labels*: as in `GraphMemory.add`. A LangGraph task that runs again after a crash
+    adds it only once.
     """
     id_ = _digest(f"{here.task}/{content}") if here.task else None
     episode = EpisodeInput(
@@ -258,10 +259,11 @@ def remember(
 
 
 def forget(here: CallContext, id: str, reason: str = "") -> Flow[Answer]:  # noqa: A002 - as the model is told
-    """Permanently delete a fact or a message with an id that a tool showed; return how much was deleted.
+    """Permanently delete the fact or message with the id *id*, as shown by a tool; return the number of deletions.
 
-    *id*: ``"fact:..."`` or ``"episode:..."`` (a message). The result is text for the model and JSON. See
-    `GraphMemory.privacy.forget` for what is deleted with it. Errors: `InputError` for an invalid or unknown id.
+    *id*: ``"fact:..."`` or ``"episode:..."`` (a message). *reason*: for the audit log. The result is text for the model
+    and JSON. See `GraphMemory.privacy.forget` for what is deleted with it. Errors: `InputError` for an invalid or
+    unknown id.
     """
     kind, own = parse_id(id)
     forgotten: ForgetReceipt = yield from here.call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)

@@ -111,9 +111,9 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
 
 
 def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
-    """Return the model's answer to the question, based on a search; None if there is no model, or it fails.
+    """Return the model's answer to the question, based on a search; None if there is no model or it fails.
 
-    *given* has the arguments of the search, such as "question".
+    *given*: the arguments of the search, such as "question".
     """
     model = memory.driver.model
     if model.by_rules:
@@ -142,7 +142,7 @@ def _describe_doubt(results: SearchResults) -> list[str]:
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Print which period the search was about, if the question names one or ``--explain`` is given."""
+    """Print the period of the search, if the question names one or ``--explain`` is given."""
     time = results.time
     if time is None or not (time.words or arguments.explain):
         return

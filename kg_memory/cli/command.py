@@ -296,7 +296,7 @@ def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -
 
 
 def review_command(arguments: Namespace) -> str:
-    """Return the command line that lists the verdicts to review in this namespace: ``kg-memory review -n ann``."""
+    """Return the command line that lists the open reviews of this namespace: ``kg-memory review -n ann``."""
     return f"kg-memory review{name_option(arguments)}"
 
 

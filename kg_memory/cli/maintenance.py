@@ -145,7 +145,7 @@ def _count(done: ForgetReceipt | EvictionResult) -> str:
 
 
 def evict(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory evict``: remove old content and print how much was removed; return 0.
+    """Run ``kg-memory evict``: remove old content and print the numbers of removed items; return 0.
 
     With ``--dry-run`` nothing is removed, and the output shows what would be.
     """

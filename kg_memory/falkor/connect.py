@@ -100,7 +100,10 @@ class Database:
         self._servers = self._former = None
 
     def change_counters(self, key: str) -> tuple[int, int]:
-        """Return (number of connects, how often the graph *key* was missing); if one rises, check the graph again."""
+        """Return two counters, of connects and of times when the graph *key* was missing.
+
+        If one of them rises, check the graph again.
+        """
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: wire.Params, *, write: bool) -> Flow[list[wire.Row]]:

@@ -149,7 +149,7 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the keys in *graphs* of temporary graphs whose process was killed, sorted.
+    """Return the keys in *graphs* of temporary graphs that belong to killed processes, sorted.
 
     *clients*: the rows of CLIENT LIST; a temporary graph is in use while the connection that made it is listed.
     """

@@ -142,9 +142,10 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
 
 
 def check(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
-    """Return whether the graph *key* exists; if it does, wait until its indices can be used.
+    """Check the graph *key* if it exists, and wait until its indices can be used; return whether it exists.
 
-    *dimension*: the length of vectors, to create missing vector indices; None if unknown. Errors: as `ensure`.
+    *dimension*: the length of vectors, to create missing vector indices; None if unknown. *model*: the name of the
+    embedding model. Errors: as `ensure`.
     """
     rows = database.query(key, READ_META, {}, write=False)
     if not rows:

@@ -57,7 +57,7 @@ _NEVER = -1
 
 
 def estimate_cost(ask: Ask) -> Usage:
-    """Estimate what the question *ask* to a model will cost, in calls and tokens; rather too high than too low.
+    """Estimate the cost of the question *ask* to a model, in calls and tokens; rather too high than too low.
 
     The estimate assumes that the model's first answer is valid, so that no second request is needed to repair it.
     """
@@ -81,9 +81,9 @@ class Spending:
 
 
 class Account:
-    """Counts what questions to models cost in one namespace; thread-safe.
+    """Counts the cost of questions to models in one namespace; thread-safe.
 
-    The count is the cost that was read from the database, plus what this process has spent since then.
+    The count is the cost that was read from the database, plus the cost that this process has added since then.
     """
 
     def __init__(self) -> None:
@@ -288,7 +288,7 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return ``meter(flow, namespace)``, which wraps a flow to count and limit its questions to *model*.
+    """Return ``meter(flow, namespace)``, a function that counts and limits the questions of a flow to *model*.
 
     A flow is a generator that yields database queries and questions to models. The offline model *rules* answers
     questions over *budget*, where it can. Flows of a rule-based *model* are not changed.

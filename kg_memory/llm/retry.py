@@ -168,7 +168,7 @@ class Sleeper:
 
 @dataclass(frozen=True, slots=True)
 class RequestFailure:
-    """What is known about a failed request: the kind of error, and whether a retry may help."""
+    """The diagnosis of a failed request: the kind of error, and whether a retry may help."""
 
     status: int | None
     """The HTTP status; None without a response."""
@@ -322,7 +322,7 @@ async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]])
 
 
 def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
-    """Return what kind of failure *error* is and whether a retry may help; secrets and *keys* in it are hidden."""
+    """Diagnose *error*: return its kind and whether a retry may help, with secrets and *keys* hidden."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) else None

@@ -23,8 +23,8 @@ class Paged(list[T]):
 class QueryTime(Value):
     """The time that a question asks about: from `since` until before `until`; None is an open end.
 
-    `believed_at`: answer with what the memory believed at that time. `words`: the time words in the question, such as
-    "last May", or None. `reading`: a sentence that says how the time was understood.
+    `believed_at`: answer as the memory would have answered at that time. `words`: the time words in the question, such
+    as "last May", or None. `reading`: a sentence that explains how the time was understood.
     """
 
     since: datetime | None = None

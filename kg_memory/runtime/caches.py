@@ -185,7 +185,7 @@ class CachedAnswers:
             raise
 
     def usage(self, step: str, began: float) -> StepUsage:
-        """Return how many model calls, tokens and seconds the step named *step* has used so far.
+        """Return the model calls, tokens and seconds that the step named *step* has used so far.
 
         *began* is its start by `time.perf_counter`, in seconds.
         """

@@ -273,7 +273,7 @@ def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
 
 
 def in_threads(flow: Flow[T]) -> Flow[T]:
-    """Run *flow* in threads, so that its long computations do not block an event loop; return its result.
+    """Run *flow* (a generator) in threads, so that its long computations do not block an event loop; return its result.
 
     Parallel flows that it starts by `every` run in threads too.
     """

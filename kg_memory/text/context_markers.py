@@ -115,7 +115,7 @@ class _Statement:
     exact: frozenset[str]
 
     def repeats(self, line: _Statement) -> bool:
-        """Return whether *line* says the same and perhaps more: it has all content words of this sentence in a row.
+        """Return whether *line* has the same content as this sentence, or more: all its content words in a row.
 
         Words that change the meaning, such as "not", must be equal. *line* must have all names and numbers.
         """

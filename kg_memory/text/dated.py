@@ -141,7 +141,7 @@ def _date(moment: datetime, precision: Precision = "day") -> str:
 
 
 def _granularity(moment: datetime) -> Precision:
-    """Return how exact a date seems: "year" if it is 1 January, "month" if it is the first of a month, else "day"."""
+    """Guess the precision of a date: "year" for 1 January, "month" for the first of a month, else "day"."""
     if moment.day > 1 or moment != midnight(moment):
         return "day"
     return "month" if moment.month > 1 else "year"

@@ -236,7 +236,7 @@ def is_pronoun(name: str, context: str = "") -> bool:
 
 
 def why_no_name(name: str, context: str = "") -> str | None:
-    """Return why *name* cannot be the name of an entity, such as "its name is a pronoun"; None if it can be one.
+    """Return the reason why *name* cannot name an entity, such as "its name is a pronoun"; None if it can.
 
     *context* is the text in which the name occurs, see `is_pronoun`.
     """

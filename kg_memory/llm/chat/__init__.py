@@ -341,7 +341,7 @@ def _is_too_long(failure: retry.RequestFailure) -> bool:
 
 
 def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:
-    """Return the exception to raise for a failed request to the model *name*; its message says what the user can do."""
+    """Return the exception to raise for a failed request to the model *name*, with a remedy in its message."""
     status = failure.status
     remedies = (
         (failure.filtered, ModelRefusal, "leave this content out, or try another model"),

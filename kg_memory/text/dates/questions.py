@@ -145,7 +145,7 @@ def _only_date(text: str, now: datetime) -> Interval | None:
 
 
 def find_times(question: str, now: datetime) -> list[TimeWords]:
-    """Return the words of *question* that limit the time it asks about, each with the period or event that they mean.
+    """Return the time words of *question* that limit the time it asks about, each with its period or event.
 
     "Where was Ann before 2019?" gives "before 2019", with the period until 2019. "Last year" is relative to *now*. The
     list is empty in doubt, and for questions that ask for a time, such as "When did ...?".
@@ -261,7 +261,7 @@ _NAMES_A_THING = re.compile(r"(?:\b(?:is|are|am)|\b(?:what|who|where|which|that|
 
 
 def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
-    """Return the period that the question *text* asks about, such as "before 2019", in a list; [] if there is none.
+    """Return the period that the question *text* asks about, such as "before 2019", as a list of one, or [].
 
     *events* are ``(start, end)`` of events in *text*; dates in their clauses are left out.
     """
