@@ -88,7 +88,7 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
         for one in plain:
             redis.ConnectionPool.from_url(one, **options_for(one)).make_connection()  # which does not connect
     except (TypeError, ValueError, redis.RedisError) as error:
-        raise SettingsError(f"invalid option in the URL {shown!r}: {error}") from None
+        raise SettingsError(f"invalid option in the URL {shown!r} ({error}): correct or remove it") from None
     return plain
 
 

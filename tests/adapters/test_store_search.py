@@ -155,7 +155,7 @@ def test_search_filters_before_limit_over_many_pages(make, monkeypatch):
 
 def test_put_refuses_vector_of_wrong_length(make):
     store = make(dims=4)
-    with pytest.raises(EmbeddingError, match="3 dimensions, but the index says dims=4"):
+    with pytest.raises(EmbeddingError, match="3 dimensions, not dims=4: fix dims"):
         store.put(("x",), "k", {"a": "red"})
     assert store.get(("x",), "k") is None
 

@@ -213,7 +213,7 @@ def _check(value: Any, path: str, depth: int = 0) -> None:
     if isinstance(value, dict):
         for name, item in value.items():
             if not isinstance(name, str):
-                raise InputError(f"{path} has the key {name!r} of type {type(name).__name__}: JSON keys are strings")
+                raise InputError(f"{path} has the key {name!r} of type {type(name).__name__}: use a string")
             _check(item, f"{path}.{name}", depth + 1)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):

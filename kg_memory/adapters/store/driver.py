@@ -92,7 +92,7 @@ class _Directed:
     def _with_direction(self, vectors: Sequence[Sequence[float]]) -> list[list[float]]:
         for vector in vectors:
             if self._dims is not None and len(vector) != self._dims:
-                raise EmbeddingError(f"a vector has {len(vector)} dimensions, but the index says dims={self._dims}")
+                raise EmbeddingError(f"the vectors have {len(vector)} dimensions, not dims={self._dims}: fix dims")
         # The database would rank a zero vector first in each search.
         return [[*map(float, vector), 0.0 if any(vector) else 1.0] for vector in vectors]
 

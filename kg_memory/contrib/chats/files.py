@@ -116,7 +116,7 @@ def validate_file(path: Path) -> None:
     if not head.strip():
         raise InputError(f"{path} is empty: pass a file with messages")
     if b"\0" in head and _encoding(head) is None:
-        raise InputError(f"{path} is not a text file in UTF-8; save it as text or JSON")
+        raise InputError(f"{path} is not a text file in UTF-8; save it as UTF-8 text")
 
 
 def _encoding(head: bytes) -> str | None:

@@ -227,7 +227,7 @@ class Evaluation:
             self.outcome.reason = self.outcome.reason or str(error)
             self._in_a_row += 1
             if self._in_a_row >= FAILURES:
-                raise SettingsError(f"stopped after {FAILURES} failures in a row, the last: {error}") from error
+                raise SettingsError(f"{FAILURES} steps in a row failed; fix the last, run again: {error}") from error
 
 
 @contextmanager

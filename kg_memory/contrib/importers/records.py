@@ -138,7 +138,7 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
         for state in states():
             tally.count(result_of_saving((yield from accept(state, engine.settings))))
     except InputError as error:
-        raise InputError(f"{taken[-1].place}: {error}; all before it is imported: correct it, import again") from None
+        raise InputError(f"{taken[-1].place}: {error}; the records before it stay: correct it, import again") from None
     return tally.added
 
 

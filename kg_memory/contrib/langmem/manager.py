@@ -283,7 +283,7 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
     *schemas*: the pydantic models of memories. Errors: `SettingsError` for an unknown option in *phase*.
     """
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
-        raise SettingsError(f"a phase may have {', '.join(MemoryPhase.__annotations__)}, got {min(unknown)!r}")
+        raise SettingsError(f"unknown option {min(unknown)!r} of a phase: use {', '.join(MemoryPhase.__annotations__)}")
     return MemoryManager(
         model,
         schemas=schemas,

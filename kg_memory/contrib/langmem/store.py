@@ -291,7 +291,7 @@ class EpisodeStore(BaseStore):
         """Store *content* as a new item, whose facts replace the fact with the id *id_*."""
         fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
         if fact is None:
-            raise NotFound(f"fact {id_!r} not found in namespace {namespace!r}")
+            raise NotFound(f"fact {id_!r} not found in namespace {namespace!r}: pass a key that a search returned")
         key = str(uuid5(UUID(id_), content.text))
         yield from self._add_version(namespace, key, content)
         yield from self._end_unstated([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)

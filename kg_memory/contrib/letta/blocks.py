@@ -64,7 +64,7 @@ class Block:
     def __post_init__(self) -> None:
         """Raise `SettingsError` if a field is invalid."""
         if not isinstance(self.label, str) or not _LABEL.fullmatch(self.label):
-            raise SettingsError(f"the label of a block may have letters, digits, _ and -, got {self.label!r:.100}")
+            raise SettingsError(f"the label of a block must be letters, digits, _ and -, got {self.label!r:.100}")
         if type(self.limit) is not int or self.limit < 1:
             raise SettingsError(f"the limit of the block {self.label!r} must be above 0, got {self.limit!r}")
         validate_choice(f"per of the block {self.label!r}", self.per, get_args(Owner), error=SettingsError)

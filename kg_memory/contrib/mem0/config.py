@@ -72,9 +72,7 @@ def _check_names(config: Entries) -> None:
     """Raise `SettingsError` if *config* has an unknown or an unsupported key."""
     valid = (*PARTS, *PROMPTS, *WITHOUT_EFFECT)
     if config.get("custom_update_memory_prompt"):
-        raise SettingsError(
-            "custom_update_memory_prompt is not supported: Settings.conflict_strategy decides how memories end"
-        )
+        raise SettingsError("custom_update_memory_prompt is not supported: set Settings.conflict_strategy in its place")
     unknown = [name for name in config if name not in valid and config[name] is not None]
     if unknown:
         raise SettingsError(f"unknown key {unknown[0]!r} in config; valid keys are {', '.join(valid)}")

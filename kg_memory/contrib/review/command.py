@@ -65,7 +65,7 @@ def _check(arguments: Namespace, choice: str | None) -> None:
     """
     edits = [f"--{name.replace('_', '-')}" for name in _EDITS if getattr(arguments, name) is not None]
     if edits and choice != "edit":
-        raise InputError(f"{', '.join(edits)} can be given only with --edit ID")
+        raise InputError(f"{', '.join(edits)} can be given only with --edit ID: add it")
     if choice == "edit" and not edits:
         raise InputError("--edit changes nothing: add --verdict, --valid-at or --invalid-at")
     if arguments.reason and choice is None:

@@ -89,9 +89,9 @@ def _check_names(arguments: Namespace) -> None:
     if action in ("split", "undo") and not names:
         raise InputError(f"entities {action} needs {'the name of an entity' if action == 'split' else 'an ID'}")
     if action != "split" and (arguments.facts or arguments.episodes or arguments.name or arguments.type):
-        raise InputError("--fact, --episode, --as and --type can be given only to entities split")
+        raise InputError("--fact, --episode, --as and --type are for entities split only: leave them out")
     if arguments.reason and action not in ("merge", "split", "undo"):
-        raise InputError("--reason goes with entities merge, split or undo")
+        raise InputError("--reason is for entities merge, split and undo only: leave it out")
 
 
 def show_identities(decisions: Sequence[IdentityDecision], arguments: Namespace, screen: Screen) -> None:

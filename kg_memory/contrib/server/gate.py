@@ -159,7 +159,7 @@ class RequestGate:
             )
         length = headers.get("content-length", "0")
         if limit is not None and (not length.isdecimal() or int(length) > limit):
-            raise ProblemError(413, f"the body must have at most {limit} bytes")
+            raise ProblemError(413, f"the body must have at most {limit} bytes; send it in parts")
 
 
 def _keep_encoded(scope: Scope) -> Scope:
@@ -200,7 +200,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
                 if size > limit:
-                    raise ProblemError(413, f"the body must have at most {limit} bytes")
+                    raise ProblemError(413, f"the body must have at most {limit} bytes; send it in parts")
                 if not message.get("more_body"):
                     return b"".join(parts)
     except TimeoutError:

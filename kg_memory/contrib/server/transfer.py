@@ -142,7 +142,7 @@ async def _receive(request: Request, service: Service, access: Access) -> AsyncI
         async for chunk in request.stream():
             size += len(chunk)
             if size > most:
-                raise ProblemError(413, f"an import must have at most {most} bytes")
+                raise ProblemError(413, f"an import must have at most {most} bytes; compress or split the file")
             await asyncio.to_thread(file.write, chunk)
         await asyncio.to_thread(file.flush)
         path = FILES / str(file.fileno()) if FILES else Path(file.name)
