@@ -105,10 +105,10 @@ def _date_fact(
 
 
 def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, continued: bool = False) -> StatedFact:
-    """Return *fact* with its start date from the period *start* and its end date from the period *end*.
+    """Set the start of *fact* to the period *start*, and its end to the period *end*; None means unknown.
 
-    None means unknown. A past state (kind "former") without *end* ends with *start* or, if it *continued* after that
-    ("since 2019"), at the time of the message.
+    A past state (kind "former") without *end* ends with *start* or, if it *continued* after that ("since 2019"), at the
+    time of the message.
     """
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)

@@ -124,7 +124,7 @@ def without_contexts(content: str) -> str:
 
 
 def _without(content: str, mark: Marker) -> str:
-    """Return *content* with each text between the marks of *mark*, and these marks, replaced by as many spaces."""
+    """Replace the sections of *content* that are enclosed in the marks of *mark* by as many spaces."""
     parts: list[str] = []
     offset = 0
     while (start := content.find(mark.begin, offset)) >= 0:

@@ -175,7 +175,7 @@ def find_verdicts(
     policy: ConflictPolicy,
     earlier: Sequence[StatedFact] = (),
 ) -> tuple[NewVerdict, ...]:
-    """Return the verdicts to store: which new fact ends or contradicts which other fact, one for each pair.
+    """Return the verdicts to store, one for each pair of facts: which new fact ends or contradicts which other fact.
 
     *comparisons* are the pairs, with the model's answers. Facts that one text states for the same time do not
     contradict each other. *earlier* are facts from parts of the text that are saved already.

@@ -104,7 +104,7 @@ def find_entity_candidates(
 def select_offered(
     mention: EntityMention, similar: Candidates, best: ByMention, mentions: Sequence[EntityMention], settings: Settings
 ) -> list[Candidate]:
-    """Return the stored entities in *similar* that *mention* may be, judged by type and owner.
+    """Return the stored entities in *similar* that could be *mention*, judged by type and owner.
 
     "Ann's dog" is not "Bob's dog". *similar*: stored entities with a similar name. *best*: such entities for each of
     *mentions*, by index; they give other names of the owner ("Annie's dog").
@@ -286,7 +286,7 @@ def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str
 def _resolve(
     mention: EntityMention, candidates: Candidates, identity: EntityMatch | None, draft: Draft, settings: Settings
 ) -> ResolvedEntity:
-    """Return the entity that *mention* is: a stored one in *candidates* if that is certain, else a new one.
+    """Match *mention* with a stored entity in *candidates* if that is certain, or make a new entity; return it.
 
     *identity*: the model's answer, ``None`` if it was not asked. An unsure answer becomes the new entity's `doubt`.
     """

@@ -227,10 +227,11 @@ def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> b
 def facts_in_review(
     verdicts: Collection[Verdict], by_fact: StatementsByFact, to_admit: Collection[str] = ()
 ) -> set[str]:
-    """Return the ids of the facts that a person must accept or reject, because a verdict on them waits for review.
+    """Return the ids of the facts that a person must accept or reject, because one of *verdicts* waits for review.
 
-    Of the two facts of such a verdict, it is the one first stated later, unless the earlier one waits itself.
-    *by_fact*: the statements of each fact, by its id. *to_admit*: ids of facts that wait in any case.
+    A verdict says how two facts relate. Of its two facts, the one first stated later is in review, unless the earlier
+    one is in review itself. *by_fact*: the statements of each fact, by its id. *to_admit*: ids of facts that are in
+    review anyway.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")
@@ -247,9 +248,9 @@ def facts_to_admit(verdicts: Iterable[Verdict]) -> set[str]:
 
 
 def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
-    """Return the id of the fact that a review of *verdict* accepts or rejects: the one that was first stated later.
+    """Return the id of the fact that a review of *verdict* accepts or rejects: of its two facts, the later one.
 
-    *by_fact*: the statements of each fact, by its id.
+    *by_fact*: the statements of each fact, by its id; the later fact was first stated later.
     """
     return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
 

@@ -49,7 +49,7 @@ class Statement:
 
     @property
     def order(self) -> Order:
-        """A sort key that puts statements in the order in which they were made, and at equal times, received."""
+        """A sort key for statements: by the time when they were made and, at equal times, when they were received."""
         return (self.stated_at, self.arrived_at, self.id)
 
     @property
@@ -103,10 +103,7 @@ class Statement:
 
     @property
     def latest(self) -> int:
-        """The latest time at which the fact may have begun: for "in May", the end of 31 May.
-
-        It is in microseconds since the epoch.
-        """
+        """The latest time at which the fact may have begun, in microseconds: for "in May", the end of 31 May."""
         return last_instant(self.begin, self.precision)
 
 
