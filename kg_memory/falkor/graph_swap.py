@@ -35,7 +35,7 @@ LONGEST_WAIT = 600.0
 
 
 class ShadowGraph:
-    """A graph under a temporary *key*, which readers do not see, and the database connection to which it belongs."""
+    """A graph under a temporary *key*, invisible to readers, and the database connection that owns it."""
 
     def __init__(self, key: str, connection: Any) -> None:
         self.key = key

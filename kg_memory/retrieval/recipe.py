@@ -125,9 +125,9 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def _lasts(since: int, until: int, instants: Instants) -> bool:
-    """Return whether the period of a fact, from *since* to *until*, began before the day in the question.
+    """Return whether a fact's period, from *since* to *until*, began before the day that the question names.
 
-    If the question names an instant, the fact must also continue after it. A day in the question is a day in UTC; the
+    If the question names an instant, the period must also continue after it. A day in the question is a day in UTC; the
     day of a fact is one in its message's time zone.
     """
     is_instant = instants.until - instants.since <= 1

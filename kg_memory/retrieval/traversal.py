@@ -192,9 +192,9 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 def read_fact_links(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return the facts *ids* and the facts whose sentences name one of *things*, by id; also which things each names.
+    """Return the facts *ids*, the facts that name one of *things* in their sentence, and the things that each names.
 
-    *things*: entity ids. The second value is ``{fact id: ids of the things in its sentence}``.
+    *things*: entity ids. The first value has the facts by id, the second is ``{fact id: ids of things}``.
     """
     if not ids and not things:
         return {}, {}

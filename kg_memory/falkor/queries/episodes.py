@@ -323,7 +323,7 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the Cypher clauses that list facts of some messages that have ended since, are disputed, or were refused.
+    """Return the Cypher clauses that list the outdated facts of messages: ended since, disputed or refused.
 
     *ids*: the variable with the ids of the messages. *remarks*: the variable for the list.
     """

@@ -183,7 +183,10 @@ class _Writer:
     def require_linked(
         self, kind: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Keep rows whose *node* is linked to a *kind* node that passes *comparisons*, and the variables *carried*."""
+        """Write clauses that drop rows whose *node* has no link to a *kind* node that passes *comparisons*.
+
+        The variables *carried* stay available.
+        """
         linked = self.linked_node(kind)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")

@@ -61,7 +61,7 @@ def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
 
 
 def replace_words(label: str, node: str) -> str:
-    """Return the Cypher fragment that sets the words by which the word index finds a node to ``row.terms``.
+    """Return the Cypher fragment that sets the word index entries of a node to ``row.terms``.
 
     *node* is the variable of the node, *label* its label, such as ``Entity``.
     """

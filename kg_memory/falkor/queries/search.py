@@ -196,7 +196,7 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return the Cypher clauses that match as ``d`` the ``$looked`` nodes of *kind* that best match ``$leading``.
+    """Return the Cypher clauses that match as ``d`` the ``$looked`` best nodes of *kind* for the words ``$leading``.
 
     ``$leading``: words with weights, ``[{"term": "oslo", "idf": 5.1}]``; the best nodes have the greatest sum of
     weights. *tied*: of equal nodes, the one with the shorter text comes first.
@@ -254,7 +254,7 @@ def _best_by_meaning(kind: Kind, post_filter: str) -> str:
 
 @assembled
 def join_searches(*searches: str) -> str:
-    """Return one Cypher query that runs all *searches*, which are queries with the columns `id` and `score`.
+    """Return one Cypher query that runs all *searches*: queries with the columns `id` and `score`.
 
     Its only row has a column for each search, `rows0`, `rows1` and so on: a list of pairs ``[id, score]``. A parameter
     that several searches use must have the same value in all.
