@@ -224,7 +224,7 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return a hash that changes when the *members* of a community, or the *facts* between them, change; both are ids.
+    """Return a hash of a community's *members* and of the *facts* between them (ids), to detect changes.
 
     For a higher-level community, pass the fingerprints of its members as *facts*.
     """

@@ -286,7 +286,7 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the plan (how thoroughly to read) that `deepen` uses: *to*, else `Settings.plan`, at least ``"standard"``.
+    """Return the plan (how thoroughly to read) of `deepen`: *to* or else `Settings.plan`, at least ``"standard"``.
 
     *reads* is False for a dry run. Raises `InputError` for an unknown plan, or if a model is needed and missing.
     """

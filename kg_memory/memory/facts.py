@@ -335,7 +335,7 @@ class Facts(Group):
     changes, achanges = verb(_changes)
 
     def _evolution(self, fact: str, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[builtins.list[Fact]]:
-        """Return the facts that *fact* (an id) replaced or that replaced it, with dates, earliest first, at most 64."""
+        """Return the facts that *fact* (an id) replaced, and those that replaced it, earliest first, at most 64."""
         return read_evolution(fact)
 
     evolution, aevolution = verb(_evolution)

@@ -151,7 +151,7 @@ def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
 
 
 def _make_cursor(row: Row) -> str:
-    """Return a text that marks where the next page of facts starts: after the fact in *row*.
+    """Return a cursor, a text that marks the start of the next page of facts: after the fact in *row*.
 
     It is base64 of the fact's time, its id and the id of its belief (the period in the row).
     """
@@ -230,7 +230,7 @@ def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]
 
 
 def read_evolution(fact: str) -> Flow[list[Fact]]:
-    """Return all periods of *fact* (an id), and of the facts that replaced it or that it replaced, earliest first."""
+    """Return all periods of *fact* (an id), its predecessors and its successors by replacement, earliest first."""
     linked = sorted(_find_chain((yield from require_fact(fact)), fact))
     beliefs = yield from fetch(queries.TELL_FACTS, ids=linked, past=False, sources=SOURCES, believed_at=OPEN_END)
     periods = [row for row in beliefs if is_reviewed(row)]
@@ -242,7 +242,7 @@ def read_evolution(fact: str) -> Flow[list[Fact]]:
 
 
 def _find_chain(history: History, fact: str) -> set[str]:
-    """Return the ids of *fact*, of all facts that it replaced, and of all that replaced it, directly or indirectly."""
+    """Return the ids of *fact*, of the facts that it replaced, and of the facts that replaced it, also indirectly."""
     linked = rivals_by(history.verdicts.values(), *ENDINGS)
     chain, edge = {fact}, {fact}
     while edge:

@@ -121,7 +121,7 @@ class Remark(Value):
 
 
 class Asked(Value):
-    """The question that a message answers, with the id and speaker of the earlier message that asks it."""
+    """The question that a message answers, with the id and the speaker of the message that asks it."""
 
     episode: str
     source_id: str | None = None

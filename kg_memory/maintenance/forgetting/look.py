@@ -73,7 +73,7 @@ class Impact:
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:
-        """Return the names that the entity *id_* loses because only the episodes to forget use them."""
+        """Return the names of the entity *id_* that it loses by the deletion: only messages to forget use them."""
         return [name for name in all_names(self.entities[id_]) if name not in self.names[id_]]
 
 

@@ -26,7 +26,7 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class EntityNode:
-    """An entity with the ids of all nodes linked to it, from which a merge or split plans which links to move.
+    """An entity with the ids of all nodes linked to it, to plan the links that a merge or split moves.
 
     - `entity`: the stored properties, such as name and type.
     - `revision`: a counter that every change of the entity raises.
@@ -175,7 +175,7 @@ class Move:
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def record(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Plan to store with the decision that a node changed entity, so that an undo can move it back.
+        """Plan to store, with the decision, that a node changed entity, so that an undo can move the node back.
 
         *label*, *id_*: of the node, such as a fact, message or name. *role*: its link to the entity: ``"subject"``.
         *fields*: more properties to store. ``kept=True``: the target of a merge had the link before, or the old entity
