@@ -183,7 +183,7 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 
 
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
-    """Return the row of the period of a fact that was current at the time *at*, in microseconds; None if there is none.
+    """Return the row of the fact's period that was current at the time *at*, in microseconds; None without one.
 
     *own* are the database rows of all periods of the fact, also withdrawn ones.
     """

@@ -46,7 +46,7 @@ class RecordMapping:
         self._rows = [_read_mapping(row, number) for number, row in enumerate(rows, start=1)]
 
     def apply(self, record: Any) -> MappedRecord:
-        """Return the facts that *record*, a JSON value, states, and an error text for each fact that is invalid.
+        """Extract the facts from *record*, a JSON value; return them with an error text for each invalid fact.
 
         Errors: `InputError` if the record states too many facts.
         """

@@ -111,7 +111,7 @@ def _show(title: str, answers: Iterable[tuple[str, SearchResults]], screen: Scre
 
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
-    """Print commands to try next, with the option that makes them use the memory at *where*."""
+    """Print commands to try next on the demo's memory, with the option for its place, *where*."""
     place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
     # If the virtual environment is not active, the command is found only by its path.
     command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))

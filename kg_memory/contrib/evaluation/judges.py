@@ -243,6 +243,6 @@ def rubric_prompt(question: Question, answer: str, item: str) -> str:
 
 
 def order_prompt(question: Question, answer: str) -> str:
-    """Return the prompt that asks the judge model in which order *answer* lists the events in the rubric."""
+    """Return a prompt for the judge model: in which order does *answer* list the events in the rubric?"""
     events = "\n".join(f"{number}. {item}" for number, item in enumerate(question.rubric, start=1))
     return _ORDER.format(events=events, answer=answer)

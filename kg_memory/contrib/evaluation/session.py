@@ -122,7 +122,7 @@ def _confirm() -> bool:
 
 
 def _progress(screen: Screen) -> Callable[[str], None]:
-    """Return a function that prints a line about the progress; it skips lines that come too soon after another."""
+    """Return a function that prints progress messages, but skips a message that comes too soon after another."""
     shown = 0.0
 
     def say(text: str) -> None:

@@ -40,10 +40,10 @@ HINT = "pass a file exported by Letta"
 
 
 def read_letta(path: Path, group: str | None = None) -> Reading:
-    """Return a function that yields the records to import of one agent in a Letta agent file.
+    """Return a function that yields one agent's records in a Letta agent file, to import them.
 
-    Its argument is a `Counter` of skipped records by reason. *group* is the agent's name; None means the only agent.
-    Errors: `InputError`.
+    The function's argument is a `Counter` of skipped records by reason. *group* is the agent's name; None means the
+    only agent. Errors: `InputError`.
     """
     document = _load(path)
     agents = dict(_agents(path, document))

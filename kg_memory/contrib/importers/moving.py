@@ -73,7 +73,7 @@ def _storable(text: str) -> str:
 
 
 def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
-    """Return the owner whose records should be imported: *group* or, if *group* is None, the only one of *owners*.
+    """Return the owner to import: *group* or, if *group* is None, the only one of *owners*.
 
     An owner is, for example, a user. *noun* is the word for it in error messages. Errors: `InputError` for an unknown
     *group*, and for several owners without a *group*, since their memories must not be mixed.

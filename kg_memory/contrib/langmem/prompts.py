@@ -312,7 +312,7 @@ class Rules:
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
 
     def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
-        """Return the JSON object that stores *lesson*: the agent, the rule, the reason, and the run that it is from."""
+        """Convert *lesson* to the JSON object to store: the agent, the rule, the reason, and the run as its source."""
         text = lesson.lesson
         shown = [record for record in trajectories if record["trajectory"] == lesson.trajectory]
         return {

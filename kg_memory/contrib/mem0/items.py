@@ -119,10 +119,7 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
 
 
 def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:
-    """Return the facts in *changes* that ended or were corrected or retracted, and whose text is in *sentences*.
-
-    The result maps ids to facts.
-    """
+    """Return the facts in *changes* that ended, were corrected or retracted, and have a text in *sentences*, by id."""
     names = set(sentences)
     before = (change.before for change in changes if change.kind in ("ended", "corrected", "retracted"))
     return {fact.id: fact for fact in before if fact is not None and fact.sentence in names}

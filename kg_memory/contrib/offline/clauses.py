@@ -202,10 +202,10 @@ def passes(words: str) -> bool:
 
 
 def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return the *dates* in the clause of *verb* in *text*, which may be the dates of the fact that the clause states.
+    """Return the *dates* in the clause of *verb*, which may be the dates of the fact stated there.
 
-    In "I was born in Rome in 1990 and I work at Acme", 1990 is not a date of the work. *verbs* are the positions of all
-    verbs.
+    In "I was born in Rome in 1990 and I work at Acme", 1990 is not a date of the work. *text*: the sentence. *verbs*:
+    the positions of all verbs.
     """
     own = [clause for clause in _clauses(text, verbs, dates) if _overlaps(clause, verb)]
     return [date for date in dates if any(start <= date.start < end for start, end in own)]

@@ -160,7 +160,7 @@ class _SentenceReader:
         return choose_statements([*statements, *kinship])
 
     def _with_clauses(self, statements: Sequence[TextStatement]) -> list[TextStatement]:
-        """Return *statements*, each with `clause` set to the position of its clause; objects outside are removed."""
+        """Set `clause` of each statement to the position of its clause, and remove objects outside of the clause."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
         dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
         placed = []
@@ -290,7 +290,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _link_mentions(self, unused: Sequence[Mention]) -> list[TextStatement]:
-        """Return one statement that links the sentence's subject to the mentions *unused*, which no verb does.
+        """Return one statement that links the sentence's subject to mentions that are not linked by a verb (*unused*).
 
         An example is [(Ann, SAYS_ABOUT, Oslo)]. The result is [] without a subject, and for advice and general remarks.
         """

@@ -73,10 +73,7 @@ class _LineDraft:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """The sort key of this profile line: (number of statements, confidence) of its facts.
-
-        Lowest lines are cut first.
-        """
+        """The sort key of this line, to cut the lowest lines first: (number of statements, confidence) of its facts."""
         return sum(state.statements for state in self.states), self.confidence
 
     @property

@@ -36,7 +36,7 @@ class DecaySpans:
 
     @property
     def ends(self) -> tuple[int, int, int]:
-        """(end of fresh, end of dim, end of softly forgotten): the ages, in microseconds, at which each state ends.
+        """The ages at which a fact stops being fresh, dim, and softly forgotten, as three numbers of microseconds.
 
         A fact's age is the time since it was last stated or used.
         """

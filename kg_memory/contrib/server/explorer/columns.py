@@ -115,7 +115,7 @@ def read_columns(known: str) -> Flow[tuple[str, bytes | None]]:
 
 
 def read_revision() -> Flow[str]:
-    """Return a text that changes when anything in the graph changes that the explorer page shows."""
+    """Return a revision of the graph: a text that changes whenever data shown on the explorer page changes."""
     first, *counts = yield from in_step(fetch(query) for query in (REVISION, *COUNTS))
     return json.dumps([first, counts])
 

@@ -212,7 +212,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class AnswerNeeded(Exception):
-    """Raised to end a tool call that needs an answer from the user. The client gets `result`, which has the question.
+    """Raised to end a tool call that needs an answer from the user; `result` has the question for the client.
 
     The client asks the user, and calls the tool again with the answer.
     """

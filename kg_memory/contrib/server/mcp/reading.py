@@ -47,7 +47,7 @@ class RecallArguments(ToolArguments):
 
 
 async def recall(call: ToolCall, asked: RecallArguments) -> ToolAnswer:
-    """Search the memory; return the facts and messages that answer the question, or that the memory has no answer."""
+    """Search the memory; return the facts and messages that answer the question, or state that there is no answer."""
     with renaming(during="as_of"):
         results = await call.memory.asearch(
             asked.question,
