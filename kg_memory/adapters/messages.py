@@ -175,7 +175,7 @@ def _last_turn(messages: Sequence[BaseMessage]) -> int:
 
 
 def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
-    """Return a stable id for a message, so that the memory stores it once; it is made from conversation, role and text.
+    """Return a stable id for a message, made from conversation, role and text, so that the memory stores it once.
 
     *own*: the message's own id, or None. *nth*: the number of equal messages before it in the conversation, which makes
     the id unique if *own* is None.

@@ -242,10 +242,9 @@ class ProgressMeter:
             self.saved += 1
 
     def start_call(self) -> None:
-        """Keep the counts so far when the next call reports its own, which start at 0 again.
+        """Add the next call's counts to the counts so far, instead of replacing them.
 
-        Use it before each of several calls, such as `add_many`; without it, the counts of the next call replace the
-        others.
+        Use it before each of several calls, such as `add_many`, because each call counts from 0.
         """
         self._before = (self.done, self.new, self.facts)
 

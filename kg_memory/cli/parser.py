@@ -73,7 +73,7 @@ def flag(about: str, *flags: str, **settings: Any) -> Option:
 def names_at(path: str) -> Callable[[], Sequence[str]]:
     """Return a function that imports a module and returns the names in one of its collections.
 
-    *path*: ``"module:NAME"``, where NAME is the collection; of a dict, the keys are returned.
+    *path*: ``"module:NAME"``, where NAME is a list, tuple or set of names, or a dict with names as keys.
     """
     return lambda: tuple(resolve_name(path))
 

@@ -173,7 +173,7 @@ class Embedder:
         return self.length or len(self.embed(("dimension",))[0])
 
     def _look_up(self, texts: Sequence[str], role: Role) -> tuple[dict[str, Vector], list[str]]:
-        """Return ``({text: vector}, [text])``: the vectors of *texts* that are cached, and the texts that are not."""
+        """Return (vectors of the *texts* in the cache, ``{text: vector}``; the texts that are not in the cache)."""
         cached = self.vectors.get((text, role) for text in texts)
         vectors = {text: vector for (text, _), vector in cached.items()}
         return vectors, [text for text in dict.fromkeys(texts) if text not in vectors]

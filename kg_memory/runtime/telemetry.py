@@ -61,7 +61,7 @@ Describe = Callable[[Any], Attributes]
 
 
 class Recorder:
-    """A function that adds attributes that describe a result to an OpenTelemetry *span*, and returns the result.
+    """A function that adds attributes about a result to an OpenTelemetry *span*, and returns the result.
 
     *describe* returns these attributes for a result.
     """

@@ -193,9 +193,9 @@ def is_assistant(speaker: str | None) -> bool:
 
 
 def block_thread(label: str) -> str:
-    """Return the thread (conversation) in which a memory block is stored, a text that an agent edits: "block/persona".
+    """Return the thread (conversation) in which the memory block *label* is stored: "persona" -> "block/persona".
 
-    *label* is the name of the block, here "persona".
+    A memory block is a text that an agent edits.
     """
     return f"block/{label}"
 

@@ -185,7 +185,7 @@ INTERVAL = 5.0
 
 
 class Sweeping(Future[None]):
-    """A future that is done when the thread that deletes expired items has ended; cancelling it stops the thread.
+    """A future that completes when the sweeper thread, which deletes expired items, ends; cancelling stops the thread.
 
     ``await`` returns an asyncio future for the end of the thread, as in LangGraph's async stores.
     """

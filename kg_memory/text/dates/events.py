@@ -180,7 +180,7 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
 
 
 def _verb_before(text: str) -> str | None:
-    """Return the predicate of the verb in *text*: "Where did Ann live" -> "LIVES_IN"; None if it has no known verb.
+    """Return the predicate of the verb in a question's beginning: "Where did Ann live" -> "LIVES_IN"; None if unknown.
 
     A text without any verb, such as "What about", gives "WORKS_AT".
     """
@@ -190,7 +190,7 @@ def _verb_before(text: str) -> str | None:
 
 
 def _former_times(text: str) -> Iterator[EventMention]:
-    """Yield the time before the present home, job or school if *text* asks for it: "Where did Ann live before?"."""
+    """Yield the time before the present home, job or school, if *text* asks about it: "Where did Ann live before?"."""
     for match in _FORMER.finditer(text):
         predicate = _verb_before(text[: match.start()] + " " + text[match.end() :])
         if predicate is not None and re.search(r"\w", text.replace(match[0], "")):

@@ -239,7 +239,7 @@ def tense_of(match: re.Match[str]) -> int:
 
 
 def yearly_by_words(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the date that *match*, such as "May", means, in the year that fits the tense of its sentence.
+    """Return the date named by *match*, such as "May", in the year that fits the tense of its sentence.
 
     After "since", it is in the past. *make*: returns the date in a given year. *now*: when the text was written.
     """
