@@ -207,10 +207,10 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], valid_again: Iterable[Row]
 ) -> None:
-    """Remove from *history* the statements of deleted messages, and all statements and verdicts about *gone_facts*.
+    """Remove the statements of deleted messages from *history*, and all its data about the deleted facts *gone_facts*.
 
-    *gone_facts*: ids of facts to delete. *valid_again*: statements to add, because the message that corrected them is
-    deleted: ``{"episode": id, "fact": id}``.
+    *gone_facts*: fact ids. *valid_again*: statements to add, because the message that corrected them is deleted:
+    ``{"episode": id, "fact": id}``.
     """
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:
@@ -263,7 +263,7 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return the new end of *belief* if the change that ended it is deleted.
+    """Return the new end of *belief* (a period of a fact) if the change that ended it is deleted.
 
     It ends when the next of *beliefs*, the remaining beliefs about the same fact, was stored; without a later one, the
     result is `OPEN_END`. Times are microseconds since the epoch.

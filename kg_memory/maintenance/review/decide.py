@@ -72,7 +72,7 @@ class DecisionRequest:
     def validate(self) -> None:
         """Raise `InputError` if a field is invalid, or does not fit the choice.
 
-        Only an ``"edit"`` can have a verdict or dates, and it needs at least one.
+        Only an ``"edit"`` can have a verdict (how the facts relate) or dates, and it needs at least one.
         """
         validate_choice("choice", self.choice, get_args(Choice))
         validate_author(self.by, self.reason)
@@ -122,7 +122,7 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 @dataclass(frozen=True, slots=True)
 class DecisionNote:
-    """A decision as it is stored with a verdict: the choice, its author and the reason.
+    """A person's decision about a verdict (how two facts relate), as it is stored: the choice, author and reason.
 
     *before*: the state of the verdict that an undo restores; ``None`` means the state at the time of the decision.
     """
@@ -142,7 +142,7 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
     request.validate()
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
-        """Return the state of the verdict *stored* after the person's decision.
+        """Return the state of the verdict *stored* (how two facts relate) after the person's decision.
 
         *history*: the two facts with their statements. *time*: microseconds since the epoch.
         """
@@ -167,7 +167,7 @@ def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, nam
     validate_author(by, reason)
 
     def next_state(stored: StoredVerdict, _history: History, _time: int) -> VerdictState:
-        """Return the state of the verdict *stored* before its latest decision; undone decisions do not count."""
+        """Return the state of the verdict *stored* before the latest decision on it that was not undone."""
         standing: list[Row] = []
         for decision in stored.decisions:
             standing = standing[:-1] if decision["decision"] == "undo" else [*standing, decision]
@@ -281,7 +281,7 @@ def record(
 
 
 def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Stop believing the fact with the id *fact*; return the verdict that records this.
+    """Stop believing the fact with the id *fact*; return the stored record of this, a verdict about one fact.
 
     *by* (who decides) and *reason* are stored. If the fact was retracted already and not stated since, the existing
     verdict is returned. Errors: `NotFound` for an unknown id; `InputError` for an invalid author.

@@ -36,7 +36,7 @@ CHOICES: Mapping[str, Choice] = {"approve": "accept", "edit": "edit", "reject": 
 
 
 class ReviewInput(TypedDict, total=False):
-    """The input of the review graph: a namespace, the maximum number of verdicts to ask about, and who decides."""
+    """The input of the review graph: a namespace, the maximum number of questions to a person, and who decides."""
 
     namespace: Annotated[str, describe_key("The namespace whose verdicts are reviewed.", DEFAULT_NAMESPACE)]
     limit: Annotated[int, describe_key("The number of verdicts to ask about at once.", AT_ONCE, minimum=1)]
@@ -44,7 +44,7 @@ class ReviewInput(TypedDict, total=False):
 
 
 class ReviewState(ReviewInput, total=False):
-    """The state of the review graph: its input, the waiting verdicts, the decisions, and the results."""
+    """The state of the review graph: its input, the relations of facts to decide, the decisions and the results."""
 
     waiting: list[Json]
     decisions: list[Json]
@@ -177,7 +177,7 @@ def _parse_edit(decision: Mapping[str, object], arguments: Mapping[str, object])
 
 
 def _arguments(review: Review) -> Json:
-    """Return the values of *review* that the person sees and can edit: the verdict, the two facts and the dates."""
+    """Return the values of *review* that the person sees and can edit: relation, the two facts and the dates."""
     pending = review.pending
     return {
         "review": review.id,

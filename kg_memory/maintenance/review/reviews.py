@@ -52,7 +52,7 @@ class VerdictState:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build the state from a database row of a verdict; missing properties get their defaults."""
+        """Build the state from a database row of a verdict (how two facts relate); missing properties get defaults."""
         return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row})
 
 
@@ -65,16 +65,16 @@ class StoredVerdict:
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
-        """Build a `StoredVerdict` from a result row ``{"verdict": properties, "decisions": [...]}``."""
+        """Build a verdict (how two facts relate) from a result row ``{"verdict": properties, "decisions": [...]}``."""
         return cls(row["verdict"], tuple(row["decisions"]))
 
     def to_row(self) -> Row:
-        """Return the query parameters that create this verdict in the database."""
+        """Return the query parameters that create this verdict (how two facts relate) in the database."""
         return {name: self.row[name] for name in _STORED}
 
     @property
     def id(self) -> str:
-        """The id of the verdict."""
+        """The id of the verdict (how two facts relate)."""
         return str(self.row["id"])
 
     @property
@@ -84,12 +84,12 @@ class StoredVerdict:
 
     @property
     def state(self) -> VerdictState:
-        """The mutable part of the verdict: its effect (ruling), the rejected fact, and edited dates."""
+        """The mutable part of the verdict (how two facts relate): effect, rejected fact, and edited dates."""
         return VerdictState.from_row(self.row)
 
     @property
     def facts(self) -> tuple[str, str]:
-        """The ids of the new fact and of the existing fact, which the verdict compares."""
+        """The ids of the two facts that the verdict relates: the new fact and the existing fact."""
         return self.row["new"], self.row["known"]
 
 
@@ -144,9 +144,9 @@ def missing_fact(fact: str) -> NotFound:
 
 
 def require_fact(fact: str) -> Flow[History]:
-    """Read the statements, beliefs and verdicts of the fact with the id *fact*; raise `NotFound` if it does not exist.
+    """Read all data about the fact with the id *fact*: statements, beliefs (periods) and relations to other facts.
 
-    Errors: also `InputError` if *fact* is not a string.
+    Errors: `NotFound` if it does not exist; `InputError` if *fact* is not a string.
     """
     history = yield from read_history([validate_fact_id(fact)])
     if fact not in history.sentences:
@@ -211,7 +211,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
     """Return a belief row (a period in which the memory considers a fact true) for *fact*, an id without beliefs.
 
-    It has the dates of the fact's last statement, and is created and expired at the time of its first verdict.
+    The row has the dates of the fact's last statement, and is created and expired at the time of its first verdict.
     """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
@@ -220,7 +220,7 @@ def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdic
 
 
 def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:
-    """Convert a stored verdict to a `Review`, the form that users see.
+    """Convert a stored verdict (how two facts relate) to a `Review`, the form that users see.
 
     *facts*: its two facts by id. *pending*: the id of the fact to decide about.
     """
