@@ -147,7 +147,10 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the tokens that the message in *draft* adds to the prompt of another message, as its context."""
+    """Return the tokens that a message adds to the prompt of another message, as its context.
+
+    *draft* has the message.
+    """
     return Usage(input_tokens=LINE + estimate_tokens(draft.episode.text), output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
@@ -162,7 +165,10 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that the model is always asked about the message in *draft*; [] if it will be skipped."""
+    """Return the questions that the model is always asked about a message; [] if the message will be skipped.
+
+    *draft*: the state of ingestion of the message.
+    """
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
         guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)

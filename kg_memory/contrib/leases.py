@@ -83,7 +83,7 @@ class Leases:
         return int(self._seconds * 1000)
 
     async def _renew(self, key: str, lease: Lease) -> None:
-        """Renew *lease* at regular intervals until it is lost; *key* is the Redis key where it is stored."""
+        """Renew *lease* (an expiring lock) at regular intervals until it is lost; *key* is its Redis key."""
         while not lease.lost:
             await asyncio.sleep(self._seconds / RENEWALS)
             with suppress(KGMemoryError):  # the next renewal may succeed

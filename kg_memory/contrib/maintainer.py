@@ -126,7 +126,10 @@ class Maintainer:
         return due
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Run `_work` for *namespace* while this process has *lease*; return False if the lease was lost first."""
+        """Run `_work` for *namespace* while this process has *lease* (an expiring lock).
+
+        Return False if it was lost first.
+        """
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:

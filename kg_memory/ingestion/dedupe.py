@@ -64,8 +64,8 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
 def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
     """Compare the new facts in *draft* with stored facts, and return the changed fields of *draft*.
 
-    ``facts``: the new facts, with duplicates of stored facts marked. ``comparisons``: the verdict on each pair of
-    facts, such as "supersedes".
+    ``facts``: the new facts, with duplicates of stored facts marked. ``comparisons``: how the facts of each pair
+    relate, such as "supersedes".
     """
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
@@ -90,7 +90,7 @@ def _mark_duplicates(
 ) -> tuple[StatedFact, ...]:
     """Return *facts* with `same_as` set to the id of the stored fact that a new fact repeats, or None.
 
-    *comparisons*: pairs of a new and a stored fact, with a verdict such as "duplicate". *candidates*: the stored facts
+    *comparisons*: pairs of a new and a stored fact, and how they relate ("duplicate"). *candidates*: the stored facts
     to compare with each new fact, by id. `restated` is set if the new wording is better, see `_is_better`.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
@@ -224,7 +224,7 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
 
 
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
-    """Return a hash of two facts, the cache key of the verdict on them; *at*: time of the message in microseconds."""
+    """Return a hash of two facts: the cache key for how they relate; *at*: time of the message in microseconds."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
     pair = [(*ends_of(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
@@ -353,7 +353,7 @@ def ends_of(fact: StatedFact | CandidateFact) -> tuple[str, str, frozenset[str]]
 
 
 def surest_first(comparisons: Iterable[Comparison]) -> Iterator[tuple[int, CandidateFact, PairVerdict]]:
-    """Yield ``(index of new fact, stored fact, verdict)`` for *comparisons* with a verdict, most confident first."""
+    """Yield ``(index of new fact, stored fact, how they relate)`` for related pairs in *comparisons*, surest first."""
     judged = ((row.new, row.candidate, row.verdict) for row in comparisons if row.verdict)
     yield from sorted(judged, key=lambda row: -row[2].confidence)
 

@@ -285,7 +285,10 @@ def _ask_again(draft: Draft, piece: Piece, mentions: Sequence[EntityMention], se
 
 
 def ask_facts(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedFacts]:
-    """Ask the model which facts between `draft.entities` the *piece* (a part of the text) states; return its answer."""
+    """Ask the model for the facts in *piece* (a part of the text) between the entities of *draft*.
+
+    Return its answer.
+    """
     entities = [
         {"id": index, "name": entity.name, "type": entity.type, "called": list(entity.called)}
         for index, entity in enumerate(draft.entities)

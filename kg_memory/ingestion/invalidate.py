@@ -239,7 +239,7 @@ _DENIAL = re.compile(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Adapt *verdict*, "supersedes", if one of the two facts is a plan, such as "I will move to Rome".
+    """Adapt *verdict* ("supersedes": how two facts relate) if one of the facts is a plan: "I will move to Rome".
 
     A plan in *candidate* becomes "replaced" by a later plan, "dropped" by a denial or by another value of a
     single-valued predicate, and otherwise "fulfilled". A plan in *fact* ends nothing: the verdict becomes
@@ -387,7 +387,7 @@ def to_edit(row: Row) -> Edit | None:
 
 
 def _add(history: History, row: Row) -> None:
-    """Add one fact's statements, beliefs and verdicts from *row*, a result of the query `HISTORY`, to *history*."""
+    """Add to *history* the data of one fact in *row*: its statements, beliefs (periods) and relations to facts."""
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
     for statement in row["statements"]:

@@ -323,7 +323,7 @@ class NewVerdict:
     reason: str
 
     def row(self) -> JSON:
-        """Return the verdict as a dict for the query that stores it: ``{"id": ..., "new": ..., "known": ..., ...}``."""
+        """Return the verdict (how two facts relate) as query parameters: ``{"id": ..., "new": ..., "known": ...}``."""
         row = asdict(self)
         row["known"] = row.pop("existing")
         return row
@@ -368,7 +368,7 @@ class NewBelief:
     proposed: bool = False
 
     def to_row(self) -> JSON:
-        """Return the belief as a dict for the query that stores it: ``{"fact": id, "belief": {...}, ...}``."""
+        """Return the belief (a period of a fact) as a dict for the query that stores it: ``{"fact": id, ...}``."""
         period = dict(zip(PERIOD, astuple(self.period), strict=True))
         stored = {"id": self.id, "expired_at": OPEN_END, "cause": self.cause, **period}
         return {"fact": self.fact, "proposed": self.proposed, "belief": stored}

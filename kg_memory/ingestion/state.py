@@ -174,7 +174,10 @@ class Draft:
 
     @classmethod
     def of(cls, values: Row) -> Draft:
-        """Create a `Draft` from *values*, a graph's state; values that are not its fields are put into `given`."""
+        """Create a `Draft`, the state of one ingestion, from *values*.
+
+        Values that are not its fields are put into `given`.
+        """
         records = {name: value for name, value in values.items() if name in _RECORDS}
         return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
@@ -208,7 +211,7 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Convert *step*, a function of a `Draft`, to a LangGraph node, a function of the graph's state as a dict.
+    """Convert *step*, a function of a `Draft` (the state of ingestion), to a LangGraph node, which takes it as a dict.
 
     For facts declared by an application, the step runs without a model.
     """
@@ -275,9 +278,10 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 
 
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Ask the model the question that ``make(draft)`` returns, and return its answer.
+    """Ask the model the question that ``make(draft)`` returns about a message, and return its answer.
 
-    If the model refuses, it is asked once more without the previous messages. Errors: `ModelRefusal`.
+    *draft*: the state of ingestion of the message. If the model refuses, it is asked once more without the previous
+    messages. Errors: `ModelRefusal`.
     """
     try:
         return (yield make(draft))

@@ -131,9 +131,10 @@ class AddResult(Value):
 
 
 class PreviewedVerdict(Value):
-    """How a fact in a previewed text, which is not stored, relates to the stored fact with the id `existing`.
+    """The relation of a fact in a previewed text, which is not stored, to the stored fact with the id `existing`.
 
-    `verdict`: such as ``duplicate`` or ``supersedes``. `ruling`: what adding the text would do to a contradiction.
+    `verdict`: such as ``duplicate`` or ``supersedes``. `ruling`: the effect that adding the text would have on a
+    contradiction.
     """
 
     fact: str
@@ -208,7 +209,7 @@ class EvictionResult(Value):
 
     - `facts`, `entities`: ids that searches no longer find. They stay stored, except entities without facts.
     - `episodes`: ids of deleted messages, which had expired. `texts`: the removed texts, by id.
-    - `beliefs`: the number of deleted records of what the memory once considered true, but has corrected since.
+    - `beliefs`: the number of deleted periods of facts that the memory considered true before they were corrected.
     """
 
     beliefs: int = 0

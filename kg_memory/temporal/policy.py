@@ -63,7 +63,7 @@ class Verdict:
 
     @property
     def is_admission(self) -> bool:
-        """Whether the verdict is about a single new fact, which a person must admit first."""
+        """Whether the verdict is a question to a person about a single new fact: may it be believed?"""
         return self.new == self.existing and self.ruling == "waiting"
 
     def retracts(self, statement: Statement) -> bool:
@@ -140,7 +140,10 @@ class ConflictPolicy:
         return confidence >= self.auto_threshold
 
     def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
-        """Return the effect of a verdict of *kind*: "supersedes"; "waiting" (for review) if *confidence* is low."""
+        """Return the effect of a verdict of *kind* on two facts: "supersedes".
+
+        "waiting" (for review) at low *confidence*.
+        """
         return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
     def excludes(self, new: Relation, existing: Relation) -> bool:
@@ -153,7 +156,7 @@ class ConflictPolicy:
         return same and new.declared and bool(new.single_valued) and new.objects.isdisjoint(existing.objects)
 
     def may_contradict(self, kind: VerdictKind, new: Relation, existing: Relation) -> bool:
-        """Return whether a verdict of *kind*, such as "supersedes", can end or disprove one of two facts.
+        """Return whether a relation of two facts, *kind*, such as "supersedes", can end or disprove one of them.
 
         For example, "supersedes" cannot if the predicate is declared to have several values at a time.
         """
@@ -209,12 +212,12 @@ StatementsByFact = Mapping[str, Sequence[Statement]]
 
 
 def to_ruling(kind: VerdictKind) -> Ruling:
-    """Return the effect of an accepted verdict of *kind*, such as "supersedes"; "both" if both facts hold."""
+    """Return the effect of an accepted relation *kind* of two facts, such as "supersedes"; "both" if both hold."""
     return cast("Ruling", kind) if kind in CONTRADICTIONS else "both"
 
 
 def is_reopened(verdict: Verdict, stated: Collection[str], arrived_at: int) -> bool:
-    """Return whether a person must review *verdict* again, because a message states the rejected fact again.
+    """Return whether a person must decide *verdict* again, because a message states the fact again that was rejected.
 
     *stated*: ids of the facts that the message states. *arrived_at*: when it was received, in microseconds since the
     epoch. A retraction is never reviewed again.

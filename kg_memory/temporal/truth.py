@@ -100,7 +100,8 @@ def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
     """Return *by_fact* with slightly less trust in assistants, for facts that people state about themselves.
 
-    *by_fact*: the statements of each fact by its id. Facts that *verdicts* relate to such facts are included.
+    *by_fact*: the statements of each fact by its id. Facts that *verdicts* (how two facts relate) link to such facts
+    are included.
     """
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]

@@ -156,7 +156,10 @@ class KGStore(Closing, BaseStore):
         return self._without_queries(applying) if any(change.value is None for change in changes) else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow*, which deletes items; then delete the server's query log, because it contains their text."""
+        """Run *flow* (a generator), which deletes items.
+
+        Then delete the server's query log, as it contains their text.
+        """
         result = yield from flow
         yield from drop_stream(self._driver.store.key(self.name))
         return result

@@ -236,7 +236,7 @@ WITH d"""
 def _order(belief: str) -> str:
     """Return the Cypher expression for the time when a fact began or, if that is unknown, was stated.
 
-    *belief* is the variable of the node with these times.
+    *belief* is the variable of the node that stores a period of the fact.
     """
     return f"CASE WHEN {belief}.known_from = {OPEN_START} THEN {belief}.said_at ELSE {belief}.known_from END"
 

@@ -254,7 +254,7 @@ class _Writer:
         return _Node(BELIEF, kind) if kind == "belief" else self.new_node(kind)
 
     def test_linked(self, comparisons: Sequence[FieldComparison], linked: _Node) -> str:
-        """Return a Cypher condition: the node *linked*, or one of its beliefs, passes all *comparisons*."""
+        """Return a Cypher condition: the node *linked*, or one of its beliefs (periods), passes all *comparisons*."""
         own = [comparison for comparison in comparisons if field_of(comparison).of == linked.kind]
         if linked.kind not in ("fact", "belief"):
             return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"
@@ -331,7 +331,7 @@ def _link(a: _Node, b: _Node) -> str:
 
 
 def _links(node: _Node, linked: _Node) -> list[str]:
-    """Return the MATCH patterns from *node* to *linked*; if *linked* is a fact, also from there to its beliefs."""
+    """Return the MATCH patterns from *node* to *linked* and, if that is a fact, to its beliefs (periods)."""
     beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.kind == "fact" else []
     return [_link(node, linked), *beliefs]
 

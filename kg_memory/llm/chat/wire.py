@@ -152,7 +152,7 @@ def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
 
 
 def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
-    """Return the effect that sends *request* to *model* when a flow yields it; its result is a `Reply`."""
+    """Return an effect (a call for the driver to perform) that sends *request* to *model*; its result is a `Reply`."""
     # `run_name` is shown in traces; the tag keeps the answer out of the token stream of a calling agent.
     config = RunnableConfig(run_name=f"kg_memory.{request.prompt.name}", tags=["nostream"])
     messages = list(request.messages)
