@@ -237,8 +237,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Return text for a prompt, with what the memory knows about *question*: dated lines with their sources.
-         * @description It is a `str` of at most *max_tokens* tokens, with the attributes `results` (what the search found), `lines`,
+         * Search a namespace for *question*, and return the results as text for a prompt: dated lines with sources.
+         * @description The text is a `str` of at most *max_tokens* tokens, with the attributes `results` (all search results), `lines`,
          *     `left_out` (results that did not fit) and `tokens`. *limit* is the maximum number of results of each kind; None
          *     is as many as may fit. *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a
          *     `Template`. The other parameters and the errors are those of `search`.
@@ -258,12 +258,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return what is true of the entity *name* now, such as home, job and likes, by topic and sub-topic.
-         * @description ``str(profile)`` is text for a prompt, which changes only when the entity's facts do. No model is asked.
+         * Return the current facts about the entity *name*, such as home and job, grouped by topic and sub-topic.
+         * @description ``str(profile)`` is text for a prompt, which changes only when the entity's facts do. No model is called.
          *     *schema* has your own topics, as a dict or the path of a TOML or JSON file; *strict* leaves out facts that fit
          *     none of them. *max_tokens* limits the text; None is no limit. *prefer_topics* come first; *only_topics* leaves
          *     out all others. *max_subtopics* limits the sub-topics of a topic: the smallest are joined as ``other``.
-         *     *max_slot_tokens* limits each line. *as_of* and *believed_at* ask for another time, as in `search`. See
+         *     *max_slot_tokens* limits each line. *as_of* and *believed_at* select another time, as in `search`. See
          *     `docs/profile.md`. Raises `InputError`.
          */
         get: operations["profile"];
@@ -492,12 +492,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return facts that nobody contradicted, but that may have changed since, the most useful question first.
-         * @description Half of the moods change in 60 days, of the jobs in four years, of the homes in five; nobody's birthplace does.
-         *     These estimates, or the namespace's own history where it has five ended periods, give each state a freshness:
-         *     1 when it is stated, 0.5 after that time. A plan is stale after its day. *about* is an entity, by name or id.
-         *     *at* is the time for which to judge (None: *believed_at* or now), *below* the highest freshness, from 0 to 1. An
-         *     answer that is added as a message refreshes the fact or ends it. Raises `InputError`.
+         * Return facts that may be outdated although nothing contradicts them, the most useful to ask about first.
+         * @description Each state has a freshness: 1 when it is stated, 0.5 after its half-life, such as 60 days for a mood, four years
+         *     for a job and five for a home; a birthplace stays fresh. With five ended periods or more, the namespace's own
+         *     history gives the half-life. A plan is stale after its day. *about*: an entity, by name or id. *at*: the time
+         *     for which to judge (None: *believed_at* or now). *below*: the highest freshness, from 0 to 1. An answer that is
+         *     added as a message refreshes the fact or ends it. Raises `InputError`.
          */
         get: operations["facts.stale"];
         put?: never;
@@ -538,7 +538,7 @@ export interface paths {
         };
         /**
          * Return the evidence for a fact (an id): sources, relations to other facts, successors, dependent facts.
-         * @description Each list has at most 1,000 items. *believed_at* asks what was believed at that time.
+         * @description Each list has at most 1,000 items. *believed_at*: return what the memory believed at that time.
          */
         get: operations["facts.explain"];
         put?: never;
@@ -558,8 +558,8 @@ export interface paths {
         };
         /**
          * Return the sources of *fact* (an id): each episode that states it, with its quote, earliest first.
-         * @description *limit* is the maximum number; *skip* is how many to leave out before. *believed_at* leaves out sources saved
-         *     later.
+         * @description *limit*: the maximum number. *skip*: how many of the first to leave out. *believed_at*: leave out sources saved
+         *     after this time.
          */
         get: operations["facts.sources"];
         put?: never;
@@ -578,7 +578,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return the facts that *fact* (an id) replaced or that replaced it, with dates, earliest first, at most 64.
+         * Return the facts that *fact* (an id) replaced, and those that replaced it, earliest first, at most 64.
          * @description Call the memory method with the query or body of the request, and return its result as JSON.
          */
         get: operations["facts.evolution"];
@@ -620,9 +620,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop believing the fact with the id *fact*; return the decision, which ``reviews.undo(review.id)`` reverses.
-         * @description Facts that it had ended hold again. It is believed again when a later message states it. *by* is who decides.
-         *     Raises `InputError`.
+         * Withdraw the fact with the id *fact*, so that the memory no longer believes it; return the decision.
+         * @description ``reviews.undo(review.id)`` reverses it. Facts that the withdrawn fact had ended hold again. It is believed
+         *     again when a later message states it. *by*: the author of the decision, stored with *reason*. Raises
+         *     `InputError`.
          */
         post: operations["facts.retract"];
         delete?: never;
@@ -662,9 +663,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return how the memory's beliefs changed from *since* until before *until* (None is now), earliest first.
-         * @description A fact was learned, ended, corrected, retracted or restored, or became doubtful or sure again. The times are
-         *     when the memory learned of the change.
+         * Return the changes of the memory's beliefs from *since* until before *until* (None is now), earliest first.
+         * @description A fact was learned, ended, corrected, retracted or restored, or became doubtful or certain again. The times are
+         *     those at which the memory learned of the change.
          */
         get: operations["facts.changes"];
         put?: never;
@@ -684,8 +685,8 @@ export interface paths {
         };
         /**
          * Return the entities of a namespace, last seen first; with *like* only matching ones, best match first.
-         * @description *like* is a text to find in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit*
-         *     is the maximum number of entities; *skip* is how many to leave out before.
+         * @description *like*: a text to find in names and summaries; its last word may be incomplete: ``"rus"`` finds Rust. *limit*:
+         *     the maximum number of entities. *skip*: how many of the first to leave out.
          */
         get: operations["entities.list"];
         put?: never;
@@ -748,8 +749,8 @@ export interface paths {
         };
         /**
          * Return the periods in which each fact about the entity *name* held, newest first, with their sources.
-         * @description ``history("Ann", "lives in")`` lists each home of Ann with its dates. *predicate* is one relation in any
-         *     wording, such as ``"lives in"`` or ``RESIDES_IN``; None is all. *believed_at* asks what was believed at that
+         * @description ``history("Ann", "lives in")`` lists each home of Ann with its dates. *predicate*: one relation in any wording,
+         *     such as ``"lives in"`` or ``RESIDES_IN``; None means all. *believed_at*: return what the memory believed at that
          *     time.
          */
         get: operations["facts.history"];
@@ -769,8 +770,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return events of the entity *name*: when each fact about it began, ended or was stated, earliest first.
-         * @description *limit* is the maximum number of periods of facts. *believed_at* asks what was believed at that time.
+         * Return a timeline of the entity *name*: when each fact about it began, ended or was stated, earliest first.
+         * @description *limit*: the maximum number of periods of facts. *believed_at*: use the facts that the memory believed at that
+         *     time.
          */
         get: operations["facts.timeline"];
         put?: never;
@@ -810,7 +812,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return a shortest chain of facts from the entity *name* to the entity *target*, in order.
+         * Return the shortest chain of facts that connects the entity *name* to the entity *target*, in order.
          * @description ``path("Ann", "Oslo")`` may return "Ann works at Acme" and "Acme is in Oslo". Both entities are given by a name,
          *     an alias or an id. *steps* is the maximum number of facts (1 to 6); if more are needed, the list is empty. Only
          *     facts that hold now are used; *as_of*, *during* and *believed_at* choose another time, see `Facts`. Raises
@@ -902,7 +904,7 @@ export interface paths {
         };
         /**
          * Return the decisions to merge, split or keep apart entities, latest first, including undone ones.
-         * @description *limit* is the maximum number of decisions; *skip* is how many to leave out before.
+         * @description *limit*: the maximum number of decisions. *skip*: how many of the latest to leave out.
          */
         get: operations["entities.decisions"];
         put?: never;
@@ -966,8 +968,8 @@ export interface paths {
         put?: never;
         /**
          * Decide whether two entities are the same: ``"accept"`` merges them, ``"reject"`` keeps them apart.
-         * @description *doubt*: the id of the question, from `identities`. Returns the decision; `Entities.undo` reverses it. Raises
-         *     `InputError`.
+         * @description *doubt*: the id of the question, from `identities`. *by* (who decides) and *reason* are stored. Returns the
+         *     decision; `Entities.undo` reverses it. Raises `InputError`.
          */
         post: operations["reviews.decide_identity"];
         delete?: never;
@@ -1156,7 +1158,8 @@ export interface paths {
         };
         /**
          * Return the predicates that the namespace learned, and those declared or corrected in it, sorted by name.
-         * @description The built-in predicates are not included. *limit* is the maximum number; *skip* is how many to leave out before.
+         * @description The built-in predicates are not included. *limit*: the maximum number. *skip*: how many of the first to leave
+         *     out.
          */
         get: operations["predicates.list"];
         put?: never;
@@ -1222,10 +1225,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Return a portrait of a person: the facts about them, and how these have changed since the time *since*.
-         * @description *about* is the name of an entity; by default it is the person who sent the most messages. *limit* is the
-         *     maximum number of facts of each kind. Errors: `InputError` if *about* is left out and no person has sent
-         *     messages.
+         * Return a portrait of a person: the facts about them, and the changes of these facts since the time *since*.
+         * @description *about* is the name of an entity; by default it is the person who sent the most messages. *limit* is the maximum
+         *     number of facts of each kind. Errors: `InputError` if *about* is left out and no person has sent messages.
          */
         get: operations["reports.identity"];
         put?: never;
@@ -1498,7 +1500,7 @@ export interface components {
             /** @default [] */
             commands: string[];
         };
-        /** @description The question that a message answers, with the id and speaker of the earlier message that asks it. */
+        /** @description The question that a message answers, with the id and the speaker of the message that asks it. */
         Asked: {
             episode: string;
             source_id: string | null;
@@ -1541,7 +1543,7 @@ export interface components {
             hash: string;
         };
         /**
-         * @description A change at the time `at` of what the memory believes about a fact.
+         * @description A change, at the time `at`, of a fact that the memory believes.
          *
          *     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: new dates. ``retracted``: no longer
          *     believed; ``restored``: believed again. ``doubtful``: a fact on which it depends ended or was refuted; ``sure``: no
@@ -1735,7 +1737,7 @@ export interface components {
             ruling: "supersedes" | "conflicts" | "waiting" | "refused" | "both" | "fulfilled" | "dropped" | "replaced";
         };
         /**
-         * @description A report on what changed from `since` to `until` (exclusive), and what a person has to decide.
+         * @description A report on the changes from `since` to `until` (exclusive), and on the questions that a person has to decide.
          *
          *     - `pending`: open questions. `conflicts`: contradictions that were settled in the period.
          *     - `changes`: the latest changes of facts. `merges`: entities that were merged or split.
@@ -1993,7 +1995,7 @@ export interface components {
          */
         EpisodeKind: "message" | "text" | "json" | "fact" | "block";
         /**
-         * @description How far an episode (a stored message or text) has been processed. In each status, a search by words finds it.
+         * @description The processing status of an episode (a stored message or text). In each status, a search by words finds it.
          *
          *     `SAVED`: not processed yet. `WORKING`: being processed, or the process was killed. `WAITING`: to be processed later,
          *     see `Episode.reason`. `DONE`: processed. `SKIPPED`: not processed, on purpose. `FAILED`: processing failed.
@@ -2071,7 +2073,7 @@ export interface components {
          *
          *     - `facts`, `entities`: ids that searches no longer find. They stay stored, except entities without facts.
          *     - `episodes`: ids of deleted messages, which had expired. `texts`: the removed texts, by id.
-         *     - `beliefs`: the number of deleted records of what the memory once considered true, but has corrected since.
+         *     - `beliefs`: the number of deleted periods of facts that the memory considered true before they were corrected.
          */
         EvictionResult: {
             /** @default 0 */
@@ -2313,7 +2315,7 @@ export interface components {
              */
             reason?: string;
         };
-        /** @description A fact that nobody has stated or used for a long time; `decay` is "dim", "softly_forgotten" or "forgotten". */
+        /** @description A fact that nobody has stated or used for long; its state `decay` is "dim", "softly_forgotten" or "forgotten". */
         Fading: {
             fact: components["schemas"]["Fact"];
             /** @enum {string} */
@@ -2460,7 +2462,7 @@ export interface components {
             score: number;
         };
         /**
-         * @description A report on a person: the facts about them, and what changed since `since`.
+         * @description A report on a person: the facts about them, and the changes of these facts since `since`.
          *
          *     `states` are true now, `plans` are intended, and `events` have happened, latest first. `entity` has a summary of the
          *     person; it is None in a report on the past.
@@ -2739,7 +2741,7 @@ export interface components {
             }[] | null;
         };
         /**
-         * @description What is true of an entity now, grouped by topic; ``str(profile)`` is text for a prompt.
+         * @description The current facts about an entity, grouped by topic; ``str(profile)`` is text for a prompt.
          *
          *     `left_out` has the ids of the facts for which `max_tokens` left no room. `tokens` is the estimated length of the
          *     text.
@@ -2798,8 +2800,8 @@ export interface components {
         /**
          * @description The time that a question asks about: from `since` until before `until`; None is an open end.
          *
-         *     `believed_at`: answer with what the memory believed at that time. `words`: the time words in the question, such as
-         *     "last May", or None. `reading`: a sentence that says how the time was understood.
+         *     `believed_at`: answer as the memory would have answered at that time. `words`: the time words in the question, such
+         *     as "last May", or None. `reading`: a sentence that explains how the time was understood.
          */
         QueryTime: {
             since: string | null;
@@ -3026,7 +3028,7 @@ export interface components {
             };
         };
         /**
-         * @description A fact that may have changed since it was last stated, and the question that would tell.
+         * @description A fact that may have changed since it was last stated, and a question to ask the user about it.
          *
          *     `freshness`, from 0 to 1, is how likely it still holds, by its age and kind; see `GraphMemory.facts.stale`.
          */
