@@ -350,7 +350,7 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Return the predicate to store for each name in *missing* (name -> sentence); a name unlike all known is kept."""
+    """Ask the model for a standard predicate for each name in *missing*, ``{name: sentence}``; return it by name."""
     types = (predicate_name(declared.name) for declared in settings.fact_types)
     in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
     words = {name: _words_of(name) for name in (*in_use, *missing)}
@@ -365,7 +365,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return stored predicates by name, at least *names*; a cache older than *changed_at* (microseconds) is reread."""
+    """Read the stored predicates, at least *names*, by name; from a cache if it is newer than *changed_at*."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from fetch(queries.PREDICATES, names=sorted(names)))]

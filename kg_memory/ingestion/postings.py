@@ -90,10 +90,10 @@ def lent_terms(episode: Row) -> Mapping[str, int]:
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return the word counts that a message gets from a neighbour: ``{"ski": 1}`` with *weight* 2 gives ``{"ski": 2}``.
+    """Return the words of a neighbouring message, under which a short message is also indexed, with weighted counts.
 
-    *lent*: the neighbour's word counts. *length*: the number of words of the message; above `LONG`, the result is
-    empty.
+    Example with *weight* 2: ``{"ski": 1} -> {"ski": 2}``. *lent*: the neighbour's word counts. *length*: the number
+    of words of the indexed message; if it is above `LONG`, the result is empty.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 

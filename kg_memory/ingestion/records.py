@@ -389,7 +389,7 @@ class Revision:
     waiting: list[str] = field(default_factory=list)
 
     def to_parameters(self) -> JSON:
-        """Return the changes as query parameters: ``{"touched": ids, "closed": ids, "beliefs": rows}``."""
+        """Return the query parameters that store the changes: `touched` and `closed` (ids), `beliefs` (rows)."""
         beliefs = [belief.to_row() for belief in self.beliefs]
         return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
 
