@@ -167,9 +167,10 @@ def _place(row: Row) -> tuple[int, str, str]:
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:
-    """Convert a cursor (where a page starts) to query parameters: ``{"place": time, "fact": id, "belief": id}``.
+    """Decode *after*, the cursor of a page of facts, to query parameters; None is the first page.
 
-    *after*: the cursor; None is the first page. Raises `InputError` for an invalid cursor.
+    These are the time and ids after which the page starts: ``{"place": microseconds, "fact": id, "belief": id}``.
+    Raises `InputError` for an invalid cursor.
     """
     if after is None:
         return {"place": OPEN_END, "fact": "", "belief": ""}

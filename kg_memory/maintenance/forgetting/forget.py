@@ -50,13 +50,13 @@ class Searcher(Protocol):
     """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the ids, words and vectors of a batch of messages, to search for them after its deletion.
+        """Return the traces of a batch of messages (their ids, words and vectors), to `add` after its deletion.
 
         *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
         """
 
     def add(self, traces: Any) -> None:
-        """Add *traces*, the result of `gather` for a deleted batch, to the traces that `search` looks for."""
+        """Store *traces*, the result of `gather` for a batch that is now deleted, so that `search` looks for them."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Search all stored properties in the namespace for remains of the deleted episodes.

@@ -165,9 +165,9 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
 
 
 def _select_valid(fact: Row, gone: Collection[str]) -> list[Row]:
-    """Return the statements of *fact* that become valid again, because the message that corrected them is forgotten.
+    """Return the refuted statements of *fact* that become valid again when the episodes *gone* (ids) are forgotten.
 
-    For example, the message "No, that is wrong" is forgotten. *gone*: ids of the forgotten episodes.
+    For example, "I live in Oslo" becomes valid again when the message "No, that is wrong" is forgotten.
     """
     remaining = [row for row in fact["statements"] if row["id"] not in gone]
     refuted = [row for row in remaining if row["refuted"]]
