@@ -72,11 +72,11 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """When a fact ended or was refuted (*since*), and when the memory learned of it (*known_at*).
+    """The end of a fact on which other facts depend; they are doubtful, unless stated again from *known_at* on.
 
-    A fact that depends on it is doubtful, unless it is stated again from *known_at* on; if *by_saved_at*, the time at
-    which such a statement was saved counts, not the time of its message. *refuted*: it was found to be wrong. Times are
-    microseconds since the epoch.
+    *since*: when it ended, or was *refuted* (found to be wrong). *known_at*: when the memory learned of it.
+    *by_saved_at*: compare *known_at* with the time at which a statement was saved, not with the
+    time of its message. Times are microseconds since the epoch.
     """
 
     since: int

@@ -109,11 +109,11 @@ def local_time(at: int, offset: int) -> datetime:
 
 
 def show_local(at: int | None, precision: Precision, statements: Sequence[Mapping[str, int]]) -> datetime | None:
-    """Return *at*, a date of a fact, as a datetime in the time zone of the message that states the fact.
+    """Return *at*, the start or end of a fact, as a datetime in the time zone of a message that states the fact.
 
-    *at*: microseconds since the epoch; None, `OPEN_START` and `OPEN_END` give None. *statements*: ``{"at":
-    microseconds, "offset": minutes from UTC}``. A *precision* of a day or longer needs a zone in which *at* is
-    midnight; without one, the zone is UTC.
+    *at*: microseconds since the epoch; None or an open end gives None. *statements*: the dates of these
+    messages, ``{"at": microseconds, "offset": minutes from UTC}``. With a *precision* of a day or longer, the first
+    zone in which *at* is midnight is taken, or else UTC.
     """
     if at is None or instant(at) is None:
         return None

@@ -46,9 +46,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The periods in which one fact holds, earliest first, and whether a person must review the fact.
+    """The periods in which one fact is true, earliest first, and whether a person must review the fact.
 
-    `waits`: it is not believed before the review. `disputed`: it is believed in the meantime.
+    `waits`: a review is needed, and the fact counts as false until then. `disputed`: a review is needed, and the fact
+    counts as true until then.
     """
 
     periods: tuple[Period, ...] = ()
