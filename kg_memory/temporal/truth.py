@@ -149,10 +149,10 @@ def _settle_conflicts(
 def _resolve_plans(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], verdicts: Iterable[Verdict]
 ) -> dict[str, list[Statement]]:
-    """Return the statements of plans that were fulfilled, dropped or replaced: ``{fact id: [...]}``.
+    """Return the statements of plans that were fulfilled, dropped or replaced, with an end: ``{fact id: [...]}``.
 
-    *verdicts* say which were. Such a plan holds from when it was stated until one of *facts* (ids) followed it; a plan
-    stated again later holds again. *by_fact* has the results of `reconcile` by fact id.
+    For example, "Ann will move to Oslo" ends when "Ann moved to Oslo" is stated. *verdicts*: how facts relate, such as
+    "fulfilled". *facts*: ids of the facts that may end a plan. *by_fact*: the statements of each fact, by its id.
     """
     later: defaultdict[str, list[Statement]] = defaultdict(list)
     for verdict in verdicts:

@@ -202,7 +202,7 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _predicate_of_tense(name: str, base: Predicate) -> Predicate:
-    """Return the predicate of *name*, a tense of *base* ("SELLS" of SOLD): *base* if single-valued, else a new one."""
+    """Return the predicate for *name*, a tense of *base* ("SELLS" of SOLD): *base* itself if it is single-valued."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 

@@ -202,9 +202,9 @@ class Evaluation:
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Context manager: yield a list of the calls and tokens that the body spends. If it fails, store them as a row.
+        """Count the model calls and tokens in a ``with`` block: yield a list that gets the `Usage` of each call.
 
-        *model* is the name of the model that is used; the kind of the row is ``spent``.
+        If the block fails, the sum is stored in the results as a row of the kind ``spent``. *model*: the model's name.
         """
         with measure_usage() as costs:
             try:

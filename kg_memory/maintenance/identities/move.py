@@ -175,11 +175,11 @@ class Move:
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def record(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Plan to store, with the decision, that a node changed entity, so that an undo can move the node back.
+        """Plan to store the old place of a moved node (a fact, message or name), so that an undo can move it back.
 
-        *label*, *id_*: of the node, such as a fact, message or name. *role*: its link to the entity: ``"subject"``.
-        *fields*: more properties to store. ``kept=True``: the target of a merge had the link before, or the old entity
-        of a split keeps it.
+        *label*, *id_*: the node's type and id. *role*: how it is linked to the entity, such as ``"subject"``. *fields*:
+        more properties to store. ``kept=True``: both entities have the link now, because the target of a merge had it
+        before, or the old entity of a split keeps it.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
