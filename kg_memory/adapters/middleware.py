@@ -64,8 +64,7 @@ UNREACHABLE = "Nothing: your memory cannot be reached at the moment. Say so wher
 class Turn(TypedDict):
     """The record of one conversation turn, from the latest human messages up to the agent's answer.
 
-    `began`: when it started, as ISO text. `reached`: whether the memory could be searched. `saved`: the `source_id` of
-    each saved message.
+    `began`: its start, as ISO text. `reached`: whether the memory could be searched. `saved`: source ids of messages.
     """
 
     namespace: str

@@ -79,10 +79,8 @@ def read_names(where: Filter) -> Flow[Names]:
     """Read from the graph which entities have the names in the filter *where*: ``{"ann": ["e1", "e7"]}``, by name."""
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
-    ids: dict[str, list[str]] = {}
-    for row in (yield from read_if(keys, ENTITIES_BY_NAME, keys=keys)):
-        ids.setdefault(row["key"], []).extend(row["ids"])  # a name has a row for each namespace that is read
-    return ids
+    rows = yield from read_if(keys, ENTITIES_BY_NAME, keys=keys)  # of several namespaces, one row of each
+    return {key: [id_ for row in rows if row["key"] == key for id_ in row["ids"]] for key in keys}
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
