@@ -65,15 +65,7 @@ class _Part:
     @cached_property
     def document(self) -> Any:
         """The whole file parsed as one JSON document. Errors: `InputError` if the file is not valid JSON."""
-        text = whole_text(self.file)
-        try:
-            return json.loads(text, parse_constant=str)
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{self.path}:{error.lineno}: not valid JSON ({error.msg} at column {error.colno}): correct it there"
-            ) from None
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.path}: the JSON cannot be read ({error}): reduce its nesting") from None
+        return _parse(whole_text(self.file), f"{self.path}:")
 
     @cached_property
     def thread(self) -> str:
@@ -290,6 +282,21 @@ def _name_of(conversation: Json, part: _Part) -> str | None:
     return " - ".join(str(name) for name in names if name) or untitled
 
 
+def _parse(text: str, place: str, number: int | None = None) -> Any:
+    """Return the JSON value *text*.
+
+    For errors: *place* is put before the number of the line, which is *number*, or else that in *text*. Errors:
+    `InputError`.
+    """
+    try:
+        return json.loads(text, parse_constant=str)
+    except json.JSONDecodeError as error:
+        line, told = number or error.lineno, f"{error.msg} at column {error.colno}"
+        raise InputError(f"{place}{line}: not valid JSON ({told}): correct the line") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}{number or 1}: the JSON cannot be read ({error}): reduce its nesting") from None
+
+
 def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
     """Yield (line number, JSON value) for each line that is not empty; for a line that is not JSON, an `InputError`."""
     for line in lines_of(part.file):
@@ -297,12 +304,9 @@ def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
             yield line
         elif line[1].strip():
             try:
-                yield line[0], json.loads(line[1], parse_constant=str)
-            except json.JSONDecodeError as error:
-                told = f"not valid JSON ({error.msg} at column {error.colno}): correct the line"
-                yield InputError(f"line {line[0]}: {told}")
-            except (ValueError, RecursionError) as error:
-                yield InputError(f"line {line[0]}: the JSON cannot be read ({error}): reduce its nesting")
+                yield line[0], _parse(line[1], "line ", line[0])
+            except InputError as error:
+                yield error
 
 
 def _read_lines(part: _Part) -> Iterator[Item]:
