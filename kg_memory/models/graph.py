@@ -32,14 +32,9 @@ Ruling = Literal["supersedes", "conflicts", "waiting", "refused", "both", PlanOu
 `PlanOutcome`, the plan ended when the other fact began."""
 ENDINGS: tuple[Ruling, ...] = ("supersedes", *OUTCOMES)
 """The rulings by which one fact ended the other."""
-Disputes = Literal["serve", "withhold"]
-"""What happens to a fact that may contradict an earlier one: ``serve`` returns it, both marked as disputed;
-``withhold`` hides it until a person decides."""
 ConflictStrategy = Literal["recency", "confidence", "model", "trust", "incumbent"]
 """Which of two conflicting facts is believed: that of the more trusted episode (``trust``), the more confident one,
 the model's choice, or the one stated last; ``incumbent`` is ``trust``, but of equals the one stated first."""
-UndatedStart = Literal["told", "reference"]
-"""The start of a state that is stated without one: ``told``: unknown; ``reference``: when it was stated."""
 FactKind = Literal["state", "event", "plan"]
 """A state holds for some time, an event happens at a time, and a plan is meant to happen or begin."""
 SOURCES = 5
