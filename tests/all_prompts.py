@@ -1,7 +1,5 @@
 """All prompts, by the folders in which their texts are."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

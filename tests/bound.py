@@ -1,7 +1,5 @@
 """The verbs of a memory bound to one namespace, all sync or all async."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from typing import Any

@@ -1,7 +1,5 @@
 """A server that speaks OpenAI's protocol over HTTP and answers by rules: it knows what it is told, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

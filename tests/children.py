@@ -1,7 +1,5 @@
 """Work done in a forked child of the tests."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

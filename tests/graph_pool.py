@@ -5,8 +5,6 @@ the same to it: nodes get the ids that they would have in a new graph. A test th
 `schema.ensure` by itself, or has a server of its own: neither gets a graph from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count

@@ -1,7 +1,5 @@
 """Have something happen while a memory works."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 openai 3 speaks httpx2, which respx does not intercept by itself; openai 2 speaks httpx.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The pages of the documentation: their code blocks, each with the comment above it, and the scripts beside them."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A model that costs something, and memories with budgets that ask it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any

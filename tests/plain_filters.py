@@ -1,7 +1,5 @@
 """A plain evaluation of filters, for comparing with what the database makes of them."""
 
-from __future__ import annotations
-
 import operator
 from datetime import datetime
 

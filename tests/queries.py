@@ -1,7 +1,5 @@
 """What a flow asks of the database, on the way to its end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

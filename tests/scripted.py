@@ -1,7 +1,5 @@
 """A model and an embedding model that answer by rules: whole, deterministic, and without a network."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re
@@ -80,6 +78,23 @@ class Scripted:
         return [each.fields for each in self.asked if each.prompt.name == prompt]
 
 
+def stated(subject: Any, predicate: str, objects: list[Any], sentence: str, quote: str = "", **given: Any) -> Any:
+    """Return a fact as a model states it: sure and undated, unless *given* says otherwise."""
+    told = {"subject": subject, "predicate": predicate, "objects": objects, "sentence": sentence, "quote": quote}
+    return {**told, "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0, **given}
+
+
+def judging(kind: str, sure: float = 0.95, holds: str = "new", reason: str = "the test says so") -> Rule:
+    """Return a rule that gives the same verdict on every pair of facts."""
+
+    def rule(fields: Fields) -> Any:
+        pairs = [(fact["id"], old["id"]) for fact in fields["facts"] for old in fact["existing"]]
+        told = {"verdict": kind, "confidence": sure, "holds": holds, "reason": reason}
+        return {"verdicts": [{"fact": new, "known": old, **told} for new, old in pairs]}
+
+    return rule
+
+
 def raising(error: Exception) -> Rule:
     """Return the rule of a model that fails with *error*."""
 
@@ -147,23 +162,12 @@ def _facts(fields: Fields) -> Any:
     first, *others = fields["entities"]
     since, until = _SINCE.search(content), _UNTIL.search(content)
     begins = None if until or "undated" in content else fields["episode"]["at"]
-    return {
-        "facts": [
-            {
-                "subject": first["id"],
-                "predicate": "lives in" if each["name"] in PLACES else "knows",
-                "objects": [each["id"]],
-                "sentence": f"{first['name']} {'lives in' if each['name'] in PLACES else 'knows'} {each['name']}",
-                "quote": each["name"],
-                "valid_at": since[1] if since else begins,
-                "invalid_at": until[1] if until else None,
-                "edge_type": "semantic",
-                "confidence": 1.0,
-            }
-            for each in others
-            if each["name"] in content
-        ]
-    }
+    dates = {"valid_at": since[1] if since else begins, "invalid_at": until[1] if until else None}
+    found = []
+    for id_, name in ((each["id"], each["name"]) for each in others if each["name"] in content):
+        verb = "lives in" if name in PLACES else "knows"
+        found.append(stated(first["id"], verb, [id_], f"{first['name']} {verb} {name}", name, **dates))
+    return {"facts": found}
 
 
 def _judge(fields: Fields) -> Any:

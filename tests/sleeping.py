@@ -1,7 +1,5 @@
 """A way to wait that takes no time: what was waited for is written down, and a clock of its own goes on by it."""
 
-from __future__ import annotations
-
 from math import fsum
 
 from kg_memory.llm.retry import RateLimiter, Sleeper

@@ -1,7 +1,5 @@
 """`add_many` and `resume` with episodes that cannot be read, and questions as JSON: on a real server."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """`entities.card`, and `entities.list` by words or prefixes: on a real server."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.errors import InputError

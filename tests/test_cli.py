@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -65,7 +64,7 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- help, wrong use and errors ---
 
 
-def test_help_names_every_command_and_imports_few_modules(home: Path) -> None:
+def test_help_names_every_command_and_imports_few_modules(home):
     shown = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
     commands = (
         "init setup demo completion ingest ask facts around entities episodes stats reembed doctor history timeline changes evolution "
@@ -93,7 +92,7 @@ print([m for m in heavy if m in sys.modules])
 
 
 @pytest.mark.parametrize(("arguments", "begins"), [(["--version"], "kg-memory "), ([], "usage: kg-memory COMMAND")])
-def test_version_and_help_are_printed(arguments: list[str], begins: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_and_help_are_printed(arguments, begins, capsys):
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith(begins)
 
@@ -127,9 +126,7 @@ def test_version_and_help_are_printed(arguments: list[str], begins: str, capsys:
         ("declare A b --confidence sure", "invalid float value"),
     ],
 )
-def test_wrong_usage_exits_with_2_before_opening_the_database(
-    line: str, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_usage_exits_with_2_before_opening_the_database(line, says, capsys, monkeypatch):
     monkeypatch.setenv("KG_MEMORY_URL", "falkor://127.0.0.1:1")
     assert main(shlex.split(line)) == 2
     err = capsys.readouterr().err
@@ -169,14 +166,14 @@ def test_wrong_usage_exits_with_2_before_opening_the_database(
         ("changes --since 'no time at all'", "--since must be a time"),
     ],
 )
-def test_error_is_one_message_without_a_traceback(run: Run, line: str, says: str) -> None:
+def test_error_is_one_message_without_a_traceback(run, line, says):
     code, out, err = run(*shlex.split(line))
     assert (code, out) == (1, "")
     assert says in err
     assert "Traceback" not in err
 
 
-def test_debug_shows_the_traceback(run: Run) -> None:
+def test_debug_shows_the_traceback(run):
     with pytest.raises(ValueError, match="does not exist"):
         run("ingest", "no-such-file.json", "--debug")
 
@@ -184,7 +181,7 @@ def test_debug_shows_the_traceback(run: Run) -> None:
 # --- ingest ---
 
 
-def test_ingest_skips_known_lines_and_splits_by_conversation(run: Run, tmp_path: Path, space: Any) -> None:
+def test_ingest_skips_known_lines_and_splits_by_conversation(run, tmp_path, space):
     path = lines(tmp_path, [{"content": text, "speaker": "Ann"} for text in ("yes", "yes", "no")])
     done = result(run, "ingest", path, *space)
     assert (done["episodes"], done["new"], done["known"], done["problems"]) == (3, 3, 0, [])
@@ -206,16 +203,7 @@ def test_ingest_skips_known_lines_and_splits_by_conversation(run: Run, tmp_path:
     ],
     ids=["bad line", "strict", "too long", "id in use"],
 )
-def test_ingest_skips_lines_that_cannot_be_stored(
-    run: Run,
-    tmp_path: Path,
-    space: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    records: Any,
-    tail: str,
-    options: Any,
-    expected: Any,
-) -> None:
+def test_ingest_skips_lines_that_cannot_be_stored(run, tmp_path, space, monkeypatch, records, tail, options, expected):
     monkeypatch.setenv("KG_MEMORY_MAX_CONTENT", "20")
     path = lines(tmp_path, records)
     path.write_text(path.read_text("utf-8") + tail, "utf-8")
@@ -224,9 +212,7 @@ def test_ingest_skips_lines_that_cannot_be_stored(
     assert result(run, "stats", *space)["episodes"] == expected[3]
 
 
-def test_ingest_reports_unread_episodes_and_exits_with_1(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any
-) -> None:
+def test_ingest_reports_unread_episodes_and_exits_with_1(run, tmp_path, monkeypatch, space):
     good, bad = lines(tmp_path, CHAT[:1]), lines(tmp_path, [*CHAT[1:], {**CHAT[0], "content": ""}], "bad.jsonl")
     assert result(run, "ingest", good, *space)["unread"] == []
     with monkeypatch.context() as patch, openai_wire() as wire:
@@ -247,7 +233,7 @@ def test_ingest_reports_unread_episodes_and_exits_with_1(
 
 
 @pytest.mark.usefixtures("model")
-def test_ingest_reports_model_calls_and_tokens(run: Run, tmp_path: Path, space: Any) -> None:
+def test_ingest_reports_model_calls_and_tokens(run, tmp_path, space):
     path = lines(tmp_path, CHAT)
     done = result(run, "ingest", path, *space)
     assert (done["calls"], done["input_tokens"], done["output_tokens"]) == (4, 4, 4)
@@ -258,9 +244,7 @@ def test_ingest_reports_model_calls_and_tokens(run: Run, tmp_path: Path, space: 
 
 
 @pytest.mark.usefixtures("absent")
-def test_ingest_dry_run_estimates_cost_and_stores_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any
-) -> None:
+def test_ingest_dry_run_estimates_cost_and_stores_nothing(run, tmp_path, monkeypatch, space):
     file = lines(tmp_path, [CHAT[0], CHAT[1], THANKS])
     code, out, err = run("ingest", file, "--dry-run", *space)
     assert (code, "3 episodes: 2 to read, 1 with nothing in them to read" in out) == (0, True)
@@ -282,7 +266,7 @@ def test_ingest_dry_run_estimates_cost_and_stores_nothing(
     assert "3 episodes: 0 to read, 3 there already" in run("ingest", file, "--dry-run", *space)[1]
 
 
-def test_ingest_resumes_without_loss_after_ctrl_c(run: Run, tmp_path: Path) -> None:
+def test_ingest_resumes_without_loss_after_ctrl_c(run, tmp_path):
     count, place = 60, ("-n", "ctrl-c")
     talk = [
         {"content": f"I visited friend number {index} in Oslo yesterday.", "speaker": "Nora", "at": "2024-01-01",
@@ -313,7 +297,7 @@ def test_ingest_resumes_without_loss_after_ctrl_c(run: Run, tmp_path: Path) -> N
 # --- read again ---
 
 
-def test_retry_reads_failed_and_skipped_episodes(run: Run, model: Scripted, tmp_path: Path, space: Any) -> None:
+def test_retry_reads_failed_and_skipped_episodes(run, model, tmp_path, space):
     model.rules["read"] = lambda _: {"facts": "none"}
     assert run("ingest", lines(tmp_path, [CHAT[0], THANKS]), *space)[0] == 1
     [failed] = result(run, "episodes", "--state", "failed", *space)
@@ -331,9 +315,7 @@ def test_retry_reads_failed_and_skipped_episodes(run: Run, model: Scripted, tmp_
     assert [each["status"] for each in result(run, "retry", "--skipped", *space)] == ["done"]
 
 
-def test_deepen_reads_episodes_again_with_a_model(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: Any, request: pytest.FixtureRequest
-) -> None:
+def test_deepen_reads_episodes_again_with_a_model(run, tmp_path, monkeypatch, space, request):
     talk = [CHAT[0], {**CHAT[1], "content": "Nobody but Cid and Dan were there."}]
     result(run, "ingest", lines(tmp_path, talk), *space)
     assert run("deepen", "--dry-run", *space)[:2] == (0, "2 episodes would be read again\n")
@@ -344,7 +326,7 @@ def test_deepen_reads_episodes_again_with_a_model(
     assert [each["status"] for each in result(run, "deepen", "--to", "thorough", *space)] == ["done", "done"]
 
 
-def test_resume_reads_saved_episodes_as_stats_suggests(run: Run, tmp_path: Path, space: Any) -> None:
+def test_resume_reads_saved_episodes_as_stats_suggests(run, tmp_path, space):
     memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
     (tmp_path / "mem0.json").write_text(json.dumps(memories), "utf-8")
     assert run("import", tmp_path / "mem0.json", "--from", "mem0", "--no-read", *space)[0] == 0
@@ -358,7 +340,7 @@ def test_resume_reads_saved_episodes_as_stats_suggests(run: Run, tmp_path: Path,
 # --- forget, evict, pause ---
 
 
-def test_forget_dry_run_changes_nothing(run: Run, moved: Any) -> None:
+def test_forget_dry_run_changes_nothing(run, moved):
     [oslo] = result(run, "saved", "--about", "Nora", *moved)
     [message, _] = result(run, "episodes", *moved)
     for command in (f"forget --episode {message['id']} --dry-run", f"saved delete {oslo['id'][:8]} --dry-run"):
@@ -371,7 +353,7 @@ def test_forget_dry_run_changes_nothing(run: Run, moved: Any) -> None:
 
 
 @pytest.mark.parametrize("command", ["forget --episode", "saved delete"])
-def test_forget_on_a_terminal_deletes_only_after_yes(run: Run, moved: Any, command: str) -> None:
+def test_forget_on_a_terminal_deletes_only_after_yes(run, moved, command):
     id_ = result(run, "episodes" if "forget" in command else "saved", *moved)[0]["id"]
     for answer, code, episodes in (("n\n", 1, 2), ("\x04", 1, 2), ("y\n", 0, 1)):
         terminal = Terminal(*command.split(), id_, *moved, COLUMNS="100")
@@ -383,7 +365,7 @@ def test_forget_on_a_terminal_deletes_only_after_yes(run: Run, moved: Any, comma
         assert len(result(run, "episodes", *moved)) == episodes
 
 
-def test_forget_deletes_a_fact_or_a_span_of_an_episode(run: Run, moved: Any) -> None:
+def test_forget_deletes_a_fact_or_a_span_of_an_episode(run, moved):
     [oslo] = [each for each in result(run, "facts", "Nora", *moved) if each["objects"] == ["Oslo"]]
     who = ("--by", "Nora", "--reason", "asked for")
     done = result(run, "forget", "--fact", oslo["id"][:8], "--yes", *who, *moved)
@@ -396,7 +378,7 @@ def test_forget_deletes_a_fact_or_a_span_of_an_episode(run: Run, moved: Any) -> 
     assert message["content"] == "I live in [forgotten]."
 
 
-def test_forget_entity_leaves_no_name_in_the_audit_log(run: Run, moved: Any) -> None:
+def test_forget_entity_leaves_no_name_in_the_audit_log(run, moved):
     code, out, _ = run("forget", "--entity", "Oslo", "--yes", "--search", "--reason", "asked for", *moved)
     assert (code, "found no trace" in out, "database files no longer contain it" in out) == (0, True, True)
     head = out.split("Audit log entry: ")[1].strip()
@@ -409,7 +391,7 @@ def test_forget_entity_leaves_no_name_in_the_audit_log(run: Run, moved: Any) -> 
     assert (code, "entries were removed" in out) == (1, True)
 
 
-def test_evict_reports_deletions_with_and_without_dry_run(run: Run, moved: Any) -> None:
+def test_evict_reports_deletions_with_and_without_dry_run(run, moved):
     asked = ("evict", "--expired-days", 0, "--orphans", *moved)
     gone = "0 messages, 1 fact, 1 entity and 1 belief of the past."
     nothing = "Evicted: 0 messages, 0 facts, 0 entities and 0 beliefs of the past."
@@ -423,7 +405,7 @@ def test_evict_reports_deletions_with_and_without_dry_run(run: Run, moved: Any) 
 
 
 @pytest.mark.parametrize(("off", "on"), [("pause", "unpause"), ("saved off", "saved on")])
-def test_pause_command_refuses_ingest_until_unpause(run: Run, moved: Any, tmp_path: Path, off: str, on: str) -> None:
+def test_pause_command_refuses_ingest_until_unpause(run, moved, tmp_path, off, on):
     """Features: I1."""
     more = lines(tmp_path, [{"content": "I like tea.", "speaker": "Nora"}], "more.jsonl")
     assert run(*off.split(), *moved)[0] == 0
@@ -443,9 +425,7 @@ def test_pause_command_refuses_ingest_until_unpause(run: Run, moved: Any, tmp_pa
 
 
 @pytest.mark.parametrize("vectors", ["without a key", "of another model"])
-def test_commands_without_model_calls_need_no_model(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: str
-) -> None:
+def test_commands_without_model_calls_need_no_model(run, tmp_path, monkeypatch, vectors):
     space = ("-n", f"no key/{vectors}")
     result(run, "ingest", lines(tmp_path, CHAT), *space)
     query = "MATCH (m:Meta) SET m.model = 'text-embedding-3-small', m.dimension = 1536"
@@ -476,9 +456,7 @@ def test_commands_without_model_calls_need_no_model(
     assert result(run, "forget", "--everything", "--yes", *space)
 
 
-def test_ask_prints_model_answer_or_sources_when_declined(
-    run: Run, moved: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ask_prints_model_answer_or_sources_when_declined(run, moved, monkeypatch):
     monkeypatch.setenv("KG_MEMORY_MODEL", "test-model")
     monkeypatch.setenv("KG_MEMORY_BASE_URL", BASE_URL)
     with openai_wire() as wire:
@@ -492,7 +470,7 @@ def test_ask_prints_model_answer_or_sources_when_declined(
         assert (code, "SOURCE" in out, "declined" in err) == (0, True, True)
 
 
-def test_output_escapes_control_characters_of_stored_text(run: Run, tmp_path: Path, space: Any) -> None:
+def test_output_escapes_control_characters_of_stored_text(run, tmp_path, space):
     evil = "Nora\x1b]0;owned\x07 \x9b31m moved\u202e to Oslo."
     assert run("ingest", lines(tmp_path, [{**CHAT[0], "content": evil, "speaker": "Ev\x1b[31mil"}]), *space)[0] == 0
     for command in (["episodes"], ["ask", "Oslo"], ["entities"], ["facts", "Nora"]):
@@ -503,7 +481,7 @@ def test_output_escapes_control_characters_of_stored_text(run: Run, tmp_path: Pa
     assert printable("a\x1b[2J\nb\ud800é中\U0001f600") == "a\\x1b[2J\nb\\ud800é中\U0001f600"
 
 
-def test_output_is_styled_on_a_terminal_unless_no_color(run: Run, tmp_path: Path, space: Any) -> None:
+def test_output_is_styled_on_a_terminal_unless_no_color(run, tmp_path, space):
     path = str(lines(tmp_path, CHAT))
     for environment, styled in (({}, True), ({"NO_COLOR": "1"}, False)):
         terminal = Terminal("ingest", path, *space, **environment)
@@ -513,9 +491,7 @@ def test_output_is_styled_on_a_terminal_unless_no_color(run: Run, tmp_path: Path
     assert "\x1b[" not in run("ingest", path, *space)[1]
 
 
-def test_closed_output_pipe_is_no_error(
-    moved: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_closed_output_pipe_is_no_error(moved, monkeypatch, capsys):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w", encoding="utf-8") as pipe, monkeypatch.context() as patch:

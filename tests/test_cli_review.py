@@ -78,7 +78,7 @@ MOVED = [("Paris", "2024-05-14", ""), ("Oslo", "2023-02-01", "2024-05-14")]
 # --- one decision a run ---
 
 
-def test_waiting_verdicts_are_listed_without_a_terminal(run: Run, move: Move) -> None:
+def test_waiting_verdicts_are_listed_without_a_terminal(run, move):
     space = move("Ann", "Bob")
     code, out, err = run("review", "-n", space)
     assert code == 0
@@ -104,9 +104,7 @@ def test_waiting_verdicts_are_listed_without_a_terminal(run: Run, move: Move) ->
         ),
     ],
 )
-def test_a_decision_takes_effect_and_is_undone(
-    run: Run, move: Move, memory: GraphMemory, options: list[str], says: str, expected: list[Any]
-) -> None:
+def test_a_decision_takes_effect_and_is_undone(run, move, memory, options, says, expected):
     place = ("-n", move("Ann"))
     assert "Nothing was decided yet." in run("review", "--decided", *place)[1]
     [waiting] = result(run, "review", *place)
@@ -129,7 +127,7 @@ def test_a_decision_takes_effect_and_is_undone(
     assert homes(memory, "Ann", place[1]) == OSLO
 
 
-def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: Move, memory: GraphMemory) -> None:
+def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run, move, memory):
     space = move("Ann")
     memory.add("Ann is in Rome", speaker="Ann", at="2025-01-01", namespace=space)
     first, oslo = result(run, "review", "-n", space)  # whether Rome follows Paris is asked when Paris is settled
@@ -157,9 +155,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run: Run, move: M
         (["--accept", "ID", "--reason", "x" * 2001], "shorter"),
     ],
 )
-def test_wrong_decision_is_refused_and_changes_nothing(
-    run: Run, move: Move, memory: GraphMemory, arguments: list[str], says: str
-) -> None:
+def test_wrong_decision_is_refused_and_changes_nothing(run, move, memory, arguments, says):
     space = move("Ann")
     [waiting] = result(run, "review", "-n", space)
     code, _, err = run("review", *(waiting["id"] if each == "ID" else each for each in arguments), "-n", space)
@@ -168,7 +164,7 @@ def test_wrong_decision_is_refused_and_changes_nothing(
     assert homes(memory, "Ann", space) == OSLO
 
 
-def test_ambiguous_id_prefix_is_refused(run: Run, move: Move, memory: GraphMemory) -> None:
+def test_ambiguous_id_prefix_is_refused(run, move, memory):
     letters = "ABCDEFGHIJKLMNOPQ"  # one more than an id's first letter can tell apart
     space = move(*(f"{letter}nna" for letter in letters))
     ids = [each["id"] for each in result(run, "review", "-n", space)]
@@ -178,7 +174,7 @@ def test_ambiguous_id_prefix_is_refused(run: Run, move: Move, memory: GraphMemor
     assert memory.stats(namespace=space).reviews == len(letters)
 
 
-def test_retract_is_undone_and_replace_supersedes_a_fact(run: Run, move: Move) -> None:
+def test_retract_is_undone_and_replace_supersedes_a_fact(run, move):
     place = ("-n", move("Ann"))
     [fact] = [each for each in result(run, "facts", "Ann", *place) if each["objects"] == ["Oslo"]]
     code, out, _ = run("retract", fact["id"][:8], "--by", "Cy", "--reason", "not so", *place)
@@ -194,7 +190,7 @@ def test_retract_is_undone_and_replace_supersedes_a_fact(run: Run, move: Move) -
 # --- at a terminal ---
 
 
-def test_terminal_review_decides_facts_one_by_one(run: Run, move: Move, memory: GraphMemory) -> None:
+def test_terminal_review_decides_facts_one_by_one(run, move, memory):
     space = move("Ann", "Bob", "Cleo", "Dan")
     terminal = Terminal("review", "--by", "eva", "-n", space)
     first = terminal.until(PROMPT)
@@ -226,7 +222,7 @@ def test_terminal_review_decides_facts_one_by_one(run: Run, move: Move, memory: 
 
 
 @pytest.mark.parametrize("asked_why", [False, True])
-def test_ctrl_c_in_review_loses_no_decision(move: Move, memory: GraphMemory, asked_why: bool) -> None:
+def test_ctrl_c_in_review_loses_no_decision(move, memory, asked_why):
     space = move("Ann", "Bob")
     terminal = Terminal("review", "-n", space)
     before = terminal.flags()
@@ -249,7 +245,7 @@ def test_ctrl_c_in_review_loses_no_decision(move: Move, memory: GraphMemory, ask
     assert homes(memory, "Bob", space) == OSLO
 
 
-def test_decision_of_another_person_is_not_overwritten(move: Move, memory: GraphMemory) -> None:
+def test_decision_of_another_person_is_not_overwritten(move, memory):
     space = move("Ann")
     terminal = Terminal("review", "-n", space)
     terminal.until(PROMPT)
@@ -260,7 +256,7 @@ def test_decision_of_another_person_is_not_overwritten(move: Move, memory: Graph
     assert homes(memory, "Ann", space) == OSLO
 
 
-def test_terminal_review_escapes_control_characters(run: Run, memory: GraphMemory, move: Move) -> None:
+def test_terminal_review_escapes_control_characters(run, memory, move):
     space = move("Ann")
     evil = "Eve\x1b]0;owned\x07\x9b2J\u202e is in"
     for place, at in (("Oslo", "2023-02-01"), ("Paris", "2024-05-14")):
@@ -280,7 +276,7 @@ def test_terminal_review_escapes_control_characters(run: Run, memory: GraphMemor
     assert any("\x1b" in each["pending"]["sources"][0]["speaker"] for each in json.loads(out))
 
 
-def test_terminal_review_reports_an_empty_queue(move: Move, memory: GraphMemory) -> None:
+def test_terminal_review_reports_an_empty_queue(move, memory):
     space = move()
     memory.add("Ann is in Oslo", speaker="Ann", namespace=space)
     terminal = Terminal("review", "-n", space)
@@ -319,7 +315,7 @@ OLD, NEW = fact("a", 2019), fact("w", 2020)
         ("conflicts", "incumbent", None, NEW, "but the other: its source is trusted more, or"),
     ],
 )
-def test_acceptance_text_names_effect(kind: str, strategy: Any, preferred: Any, pending: Fact, expected: str) -> None:
+def test_acceptance_text_names_effect(kind, strategy, preferred, pending, expected):
     review = Review(
         id="r", kind=kind, ruling="waiting", confidence=0.7, reason="", created_at=OLD.created_at, pending=pending,
         existing=OLD, preferred=preferred,

@@ -61,7 +61,7 @@ def checks(run: Run, *arguments: object) -> dict[str, dict[str, Any]]:
 # --- init ---
 
 
-def test_init_writes_answers_that_the_next_command_uses(home: Path, file: Path, models: str, run: Run):
+def test_init_writes_answers_that_the_next_command_uses(home, file, models, run):
     file.write_text("# mine\nOTHER=1\nKG_MEMORY_NAMESPACE=old\n")
     terminal = Terminal("init", COLUMNS="80")
     for prompt, answer in (
@@ -85,7 +85,7 @@ def test_init_writes_answers_that_the_next_command_uses(home: Path, file: Path, 
     assert [fact["sentence"] for fact in result(run, "facts", "-n", "ann")] == ["Ann lives in Oslo"]
 
 
-def test_init_writes_failing_settings_only_with_force(home: Path, file: Path, models: str, run: Run):
+def test_init_writes_failing_settings_only_with_force(home, file, models, run):
     options = ("init", "--yes", "--base-url", models, "--model", "small")
     code, out, _ = run(*options)
     assert (code, file.exists(), "the key is refused" in out) == (1, False, True)
@@ -98,7 +98,7 @@ def test_init_writes_failing_settings_only_with_force(home: Path, file: Path, mo
     assert env_file.read_env_file(file) == json.loads(out)["settings"]
 
 
-def test_settings_file_yields_to_environment_and_must_be_private(file: Path, monkeypatch: pytest.MonkeyPatch):
+def test_settings_file_yields_to_environment_and_must_be_private(file, monkeypatch):
     for name in ("KG_MEMORY_URL", "KG_MEMORY_DATA_DIR", "KG_MEMORY_MODEL"):
         monkeypatch.delenv(name, raising=False)
     text = "export KG_MEMORY_MODEL='a b' # why\r\nPATH=/nowhere\nKG_MEMORY_URL=falkor://db\n#KG_MEMORY_PLAN=economy\n"
@@ -125,7 +125,7 @@ def test_settings_file_yields_to_environment_and_must_be_private(file: Path, mon
 # --- doctor ---
 
 
-def test_doctor_passes_all_checks_of_a_working_setup(run: Run) -> None:
+def test_doctor_passes_all_checks_of_a_working_setup(run):
     """`kg-memory doctor` reports a working set-up as sound.
 
     Features: C47.
@@ -137,7 +137,7 @@ def test_doctor_passes_all_checks_of_a_working_setup(run: Run) -> None:
     assert (code, "All checks passed." in out) == (0, True)
 
 
-def test_doctor_names_a_fix_for_each_failed_check(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_a_fix_for_each_failed_check(run, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("KG_MEMORY_BIN_DIR", str(tmp_path))
     monkeypatch.setenv("KG_MEMORY_MODEL", "gpt-x")
@@ -150,12 +150,12 @@ def test_doctor_names_a_fix_for_each_failed_check(run: Run, tmp_path: Path, monk
     assert wrong["database"]
 
 
-def test_doctor_on_macos_says_what_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_on_macos_says_what_to_report(run, monkeypatch):
     monkeypatch.setattr(doctor.sys, "platform", "darwin")
     assert "redis.log" in checks(run)["macOS"]["mend"]
 
 
-def test_doctor_fix_makes_files_private(home: Path, file: Path, run: Run):
+def test_doctor_fix_makes_files_private(home, file, run):
     file.write_text("KG_MEMORY_PLAN=economy\n")
     file.chmod(0o644)
     home.chmod(0o755)
@@ -165,9 +165,7 @@ def test_doctor_fix_makes_files_private(home: Path, file: Path, run: Run):
     assert (file.stat().st_mode & 0o777, home.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_doctor_explains_an_unused_key_and_hides_passwords(
-    home: Path, file: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-):
+def test_doctor_explains_an_unused_key_and_hides_passwords(home, file, run, monkeypatch):
     monkeypatch.delenv("KG_MEMORY_MODEL")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert run("init", "--yes", "--model", "offline")[0] == 0
@@ -183,9 +181,7 @@ def test_doctor_explains_an_unused_key_and_hides_passwords(
     assert ("http://***@localhost:1/v1" in out, "hidden" in out) == (True, False)
 
 
-def test_default_database_folder_is_in_platform_data_home(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_database_folder_is_in_platform_data_home(run, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("KG_MEMORY_DATA_DIR")
     home = binaries.data_home(str(tmp_path))
@@ -193,9 +189,7 @@ def test_default_database_folder_is_in_platform_data_home(
     assert demo._settings(Namespace())[1] == str(home / "demo")
 
 
-def test_doctor_reports_failed_episodes_and_clock_skew(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_reports_failed_episodes_and_clock_skew(run, tmp_path, monkeypatch):
     """`namespaces` and `stats` report the failed episodes too."""
     place = ("--namespace", "00 early")
     result(run, "ingest", lines(tmp_path, [{"content": "I live in Oslo.", "speaker": "Ann"}]), *place)
@@ -214,7 +208,7 @@ def test_doctor_reports_failed_episodes_and_clock_skew(
     assert re.match("messages in 00 early.* were saved by a clock", database["mend"])
 
 
-def test_doctor_suggests_a_larger_query_plan_cache(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_suggests_a_larger_query_plan_cache(run, tmp_path, monkeypatch):
     with running(tmp_path / "server") as node:
         monkeypatch.setenv("KG_MEMORY_URL", node.url())
         database = checks(run)["database"]
@@ -226,7 +220,7 @@ def test_doctor_suggests_a_larger_query_plan_cache(run: Run, tmp_path: Path, mon
 # --- completion ---
 
 
-def test_completion_script_completes_options_in_bash(run: Run, tmp_path: Path):
+def test_completion_script_completes_options_in_bash(run, tmp_path):
     code, script, _ = run("completion", "bash")
     assert code == 0
     (tmp_path / "script").write_text(script)

@@ -1,7 +1,5 @@
 """The context of a run: which settings it changes, and how wrong values are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.errors import InputError, SettingsError

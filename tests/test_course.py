@@ -1,7 +1,5 @@
 """A pipeline runs in LangGraph if it is traced or part of a graph, and else without it: the results are equal."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from operator import add

@@ -40,9 +40,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str
     return folder, first.stdout, json.loads(second.getvalue())
 
 
-def test_demo_downloads_the_database_when_it_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_demo_downloads_the_database_when_it_is_missing(tmp_path, monkeypatch, capsys):
     asked = []
 
     def fetch(home: Path, *, on_wait: object) -> None:
@@ -58,7 +56,7 @@ def test_demo_downloads_the_database_when_it_is_missing(
     assert "there is no network" in capsys.readouterr().err
 
 
-def test_demo_prints_its_folder_and_adds_nothing_when_rerun(shown: tuple[Path, str, dict[str, Any]]) -> None:
+def test_demo_prints_its_folder_and_adds_nothing_when_rerun(shown):
     folder, out, again = shown
     following = out.split("What to do next")[1]
     for text in (f"--data-dir {folder}", f"serve --data-dir {folder}", "/explorer/"):
@@ -66,7 +64,7 @@ def test_demo_prints_its_folder_and_adds_nothing_when_rerun(shown: tuple[Path, s
     assert (again["new"], again["episodes"], again["waiting"]) == (0, len(read_story()), 0)
 
 
-def test_demo_answers_on_both_clocks_with_sources(shown: tuple[Path, str, dict[str, Any]]) -> None:
+def test_demo_answers_on_both_clocks_with_sources(shown):
     said = {name: [results["facts"][0] for results in shown[2][name]] for name in ("answers", "then", "believed")}
     expected = {
         "answers": ("Oslo", "Polaris Robotics", "Porto", "上海"),
@@ -80,7 +78,7 @@ def test_demo_answers_on_both_clocks_with_sources(shown: tuple[Path, str, dict[s
     assert [fact["invalid_at"] is None for fact in said["answers"]] == [True] * 4
 
 
-def test_demo_prints_three_moments(shown: tuple[Path, str, dict[str, Any]]) -> None:
+def test_demo_prints_three_moments(shown):
     now, then, believed = re.split(r"\n\n(?=What is|What was|And on|What to)", shown[1])[1:4]
     assert re.search(
         r"^  Where does Nora live\? +Nora lives in Oslo \(since 16 September 2024\) \[m18\]$", now, re.MULTILINE

@@ -1,7 +1,5 @@
 """``kg-memory doctor --server`` on sound servers, and on such with a wrong setting each."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`usage.estimate` predicts the usage of reading: it calls no model, and comes near to the actual usage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -54,7 +52,7 @@ def talk(count: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def test_estimate_calls_no_model_and_stores_nothing(opened: Open, model: Honest, namespace: str) -> None:
+def test_estimate_calls_no_model_and_stores_nothing(opened, model, namespace):
     memory = opened(budget=Budget(**PRICES))
     told = memory.usage.estimate(talk(5), namespace=namespace)
     assert (told.episodes, told.to_read, told.finished, told.skipped, told.past) == (5, 5, 0, 0, 0)
@@ -66,7 +64,7 @@ def test_estimate_calls_no_model_and_stores_nothing(opened: Open, model: Honest,
     assert namespace not in memory.data.namespaces()
 
 
-def test_estimate_excludes_read_and_skipped_episodes(opened: Open, namespace: str) -> None:
+def test_estimate_excludes_read_and_skipped_episodes(opened, namespace):
     memory = opened()
     memory.add_many(talk(2), namespace=namespace)
     memory.episodes.save(talk(3)[2:], namespace=namespace)
@@ -79,7 +77,7 @@ def test_estimate_excludes_read_and_skipped_episodes(opened: Open, namespace: st
 
 
 @pytest.mark.parametrize("plan", ["standard", "thorough"])
-def test_estimate_range_includes_actual_usage(opened: Open, namespace: str, plan: str) -> None:
+def test_estimate_range_includes_actual_usage(opened, namespace, plan):
     memory = opened(plan=plan)
     told = memory.usage.estimate(talk(12), namespace=namespace)
     usage = sum((each.usage for each in memory.add_many(talk(12), namespace=namespace)), Usage())
@@ -87,7 +85,7 @@ def test_estimate_range_includes_actual_usage(opened: Open, namespace: str, plan
     assert told.input_tokens.low <= usage.input_tokens <= told.input_tokens.high
 
 
-def test_estimate_improves_with_past_usage_of_the_namespace(opened: Open, namespace: str) -> None:
+def test_estimate_improves_with_past_usage_of_the_namespace(opened, namespace):
     memory = opened(budget=Budget(**PRICES))
     said = talk(40)
     before = memory.usage.estimate(said[25:], namespace=namespace)
@@ -103,7 +101,7 @@ def test_estimate_improves_with_past_usage_of_the_namespace(opened: Open, namesp
     assert 0 < told.seconds[0] <= told.seconds[1]
 
 
-def test_estimate_ignores_past_usage_of_another_plan(opened: Open, namespace: str) -> None:
+def test_estimate_ignores_past_usage_of_another_plan(opened, namespace):
     memory = opened()
     memory.episodes.save(talk(21), namespace=namespace)
     done = "MATCH (e:Episode) SET e.status = 'done', e.plan = 'standard', e.took = [2, 4000, 90, 1.5, 1, 2500, 80]"
@@ -113,7 +111,7 @@ def test_estimate_ignores_past_usage_of_another_plan(opened: Open, namespace: st
     assert opened(plan="thorough").usage.estimate(talk(22), namespace=namespace).past == 0
 
 
-def test_estimate_batches_messages_of_a_thread_under_economy(opened: Open, namespace: str) -> None:
+def test_estimate_batches_messages_of_a_thread_under_economy(opened, namespace):
     economy, standard = (
         opened(plan=plan).usage.estimate(talk(20), namespace=namespace) for plan in ("economy", "standard")
     )
@@ -121,7 +119,7 @@ def test_estimate_batches_messages_of_a_thread_under_economy(opened: Open, names
     assert economy.input_tokens.likely < standard.input_tokens.likely / 2
 
 
-def test_estimate_counts_chunks_and_tokens_of_any_script(opened: Open, namespace: str) -> None:
+def test_estimate_counts_chunks_and_tokens_of_any_script(opened, namespace):
     memory = opened(chunk_size=500)
     text = {"content": "Bob knows Ann and Cy. " * 200, "kind": "text"}
     assert memory.usage.estimate([text], namespace=namespace).calls.low == 10
@@ -135,7 +133,7 @@ def test_estimate_counts_chunks_and_tokens_of_any_script(opened: Open, namespace
     assert memory.usage.estimate([hostile], namespace=namespace).to_read <= 1
 
 
-def test_estimate_is_zero_for_the_offline_model(server: Server, namespace: str) -> None:
+def test_estimate_is_zero_for_the_offline_model(server, namespace):
     with GraphMemory(
         Settings(url=server.url, budget=Budget(**PRICES)), model="offline", embeddings="offline"
     ) as memory:
@@ -148,12 +146,12 @@ def test_estimate_is_zero_for_the_offline_model(server: Server, namespace: str) 
 @pytest.mark.parametrize(
     "given", [[""], ["x" * 2_000_000], [{"contents": "x"}], [{"content": "{", "kind": "json"}], "text", 5]
 )
-def test_estimate_refuses_invalid_episodes(opened: Open, namespace: str, given: Any) -> None:
+def test_estimate_refuses_invalid_episodes(opened, namespace, given):
     with pytest.raises(InputError):
         opened().usage.estimate(given, namespace=namespace)
 
 
-def test_estimates_add_up_and_unknown_money_stays_unknown(opened: Open, namespace: str) -> None:
+def test_estimates_add_up_and_unknown_money_stays_unknown(opened, namespace):
     memory = opened(budget=Budget(**PRICES))
     one, other = (memory.usage.estimate(talk(count), namespace=namespace) for count in (2, 3))
     whole = one + other
@@ -164,7 +162,7 @@ def test_estimates_add_up_and_unknown_money_stays_unknown(opened: Open, namespac
     assert (one + Estimate(**{**dict(other), "money": None})).money is None
 
 
-def test_spent_lists_usage_by_day(opened: Open, model: Honest, namespace: str) -> None:
+def test_spent_lists_usage_by_day(opened, model, namespace):
     memory = opened(budget=Budget(**PRICES))
     assert memory.usage.spent(namespace=namespace) == []
     before = datetime.now(UTC).date()

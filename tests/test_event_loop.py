@@ -1,15 +1,11 @@
 """In a fresh process no code on an event loop reads a file: tables and modules are loaded before, or in threads."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-from kg_memory.contrib import embedded
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = """
@@ -109,7 +105,7 @@ os._exit(bool(opened))
 
 @pytest.mark.parametrize("model", ["offline", "scripted"])
 @pytest.mark.parametrize("how", ["verbs", "tools", "server"])
-def test_nothing_reads_files_on_the_event_loop(server: embedded.Server, how: str, model: str) -> None:
+def test_nothing_reads_files_on_the_event_loop(server, how, model):
     command = [sys.executable, "-c", SCRIPT, server.url, model, how]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment, cwd=ROOT)

@@ -1,7 +1,5 @@
 """`facts.list`, `facts.get` and `facts.explain`: facts without a question."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.errors import InputError, NotFound

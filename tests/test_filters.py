@@ -1,7 +1,5 @@
 """`parse_filter`: what it accepts, what it refuses with which error, and the round trip through JSON."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
@@ -59,10 +57,14 @@ def test_parse_filter_builds_the_expected_tree(where, expected):
 @pytest.mark.parametrize(
     "given",
     [
-        datetime(2024, 5, 1, 10, tzinfo=UTC), datetime.fromisoformat("2024-05-01T10:00:00"), datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2))),
-        "2024-05-01T10:00:00Z", "2024-05-01T10:00", "2024-05-01T12:00:00+02:00",
+        datetime(2024, 5, 1, 10, tzinfo=UTC),
+        datetime.fromisoformat("2024-05-01T10:00:00"),
+        datetime(2024, 5, 1, 12, tzinfo=timezone(timedelta(hours=2))),
+        "2024-05-01T10:00:00Z",
+        "2024-05-01T10:00",
+        "2024-05-01T12:00:00+02:00",
     ],
-)  # fmt: skip
+)
 def test_parse_filter_converts_times_to_utc(given):
     assert models.parse_filter({"said_at": given}) == one("said_at", "$eq", "2024-05-01T10:00:00+00:00")
 

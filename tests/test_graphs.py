@@ -1,7 +1,5 @@
 """The graphs that `langgraph.json` names load without a key and have the nodes of the pictures."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

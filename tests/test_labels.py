@@ -1,7 +1,5 @@
 """Labels: stored as given, copied to facts, tested by filters, exported and forgotten with their episode."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

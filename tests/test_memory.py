@@ -1,7 +1,5 @@
 """`GraphMemory`: every verb, sync and async, on a real server with a scripted model."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from datetime import UTC, datetime

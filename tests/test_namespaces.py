@@ -1,7 +1,5 @@
 """A namespace that is missing, blank or an unfilled template is an error everywhere, and writes nothing."""
 
-from __future__ import annotations
-
 import inspect
 from operator import attrgetter
 

@@ -1,7 +1,5 @@
 """Nodes of a graph: the settings of their run, cached answers of a failed attempt, and the counts they stream."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable

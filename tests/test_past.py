@@ -1,7 +1,5 @@
 """Memory over time: facts by both clocks, history, timeline, changes, evolution, neighbourhood: on a real server."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A paused namespace: every caller is refused new memories; other verbs work."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,10 +1,7 @@
 """Plug-ins are found by kind and name."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,14 +14,14 @@ GROUPS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_every_declared_plugin_loads(group: str) -> None:
+def test_every_declared_plugin_loads(group):
     kind = group.removeprefix("kg_memory.")
     assert set(plugin_names(kind)) >= set(GROUPS[group]), "run: make .venv/.dev"
     for name in GROUPS[group]:
         assert load_plugin(kind, name) is load_plugin(kind, name)
 
 
-def test_unknown_plugin_error_names_the_installed_ones() -> None:
+def test_unknown_plugin_error_names_the_installed_ones():
     with pytest.raises(SettingsError, match=r"no plug-in 'cogx' for importers is installed; installed are csv, .*zep"):
         load_plugin("importers", "cogx")
     with pytest.raises(SettingsError, match="installed are none: install temporal-kg-memory again"):
@@ -39,9 +36,7 @@ def test_unknown_plugin_error_names_the_installed_ones() -> None:
         ({"plan": "economy", "admission": "dura"}, [("plans", "economy"), ("admission", "dura")]),
     ],
 )
-def test_ingestion_loads_only_the_plugins_that_settings_name(
-    settings: dict[str, Any], named: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ingestion_loads_only_the_plugins_that_settings_name(settings, named, monkeypatch):
     loaded: list[tuple[str, str]] = []
     monkeypatch.setattr(graph, "load_plugin", lambda *plugin: loaded.append(plugin))
     graph.load_needed(Settings(**settings))

@@ -1,7 +1,5 @@
 """The profile of an entity: topics, sub-topics and slots; its text changes only with its facts."""
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 
@@ -13,7 +11,6 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.filter import without_contexts
 from kg_memory.text.predicates import canonical_predicate, canonical_predicates
 from kg_memory.text.tokenise import estimate_tokens
-from tests.scripted import Scripted
 
 
 @pytest.fixture
@@ -51,11 +48,8 @@ def test_profile_lists_current_facts_by_topic(ann, namespace):
     assert residence.confidence == oslo.confidence == 1.0
     lines = str(profile).splitlines()
     assert lines[:4] == [
-        "What holds, by topic.",
-        "<PROFILE>",
-        "contact",
-        "- residence: Ann lives in Oslo (since May 2024)",
-    ]
+        "What holds, by topic.", "<PROFILE>", "contact", "- residence: Ann lives in Oslo (since May 2024)",
+    ]  # fmt: skip
     assert lines[-1] == "</PROFILE>"
     assert "Rome" not in str(profile)
     assert profile.tokens == estimate_tokens(str(profile))
@@ -192,7 +186,7 @@ def test_profile_limits_sub_topics_and_slots_without_loss(memory, namespace):
     assert one.facts == profile.facts
 
 
-def test_profile_marks_disputed_and_doubtful_facts(memory, namespace, model: Scripted):
+def test_profile_marks_disputed_and_doubtful_facts(memory, namespace, model):
     then = {"at": "2021-01-01", "namespace": namespace}
     memory.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2020", **then)
     [why] = [fact.id for fact in memory.facts.list(namespace=namespace)]
@@ -251,9 +245,7 @@ WRONG = {
     "a word of signs": ({"schema": {"a": {"sub_topics": {"b": {"words": ["!"]}}}}}, "letters or digits"),
     "a family": ({"schema": {"a": {"sub_topics": {"b": {"families": ["tastes"]}}}}}, "use taste"),
     "a name of two lines": ({"schema": {"a\nb": {"sub_topics": {}}}}, "on one line"),
-    "a huge schema": (
-        {"schema": {"a": {"sub_topics": {"b": {"words": ["x"] * 10_001}}}}}, "shorten it",
-    ),
+    "a huge schema": ({"schema": {"a": {"sub_topics": {"b": {"words": ["x"] * 10_001}}}}}, "shorten it"),
 }  # fmt: skip
 
 

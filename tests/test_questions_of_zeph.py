@@ -1,7 +1,5 @@
 """The questions that a graph memory is for, answered by the verbs (C46, C52, C53, C57)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,8 +1,5 @@
 """The recorded answers of a model still match its prompts: some conversations are read from them alone."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -10,15 +7,12 @@ import pytest
 from benchmarks import long_memory
 from benchmarks.reading import DATA, choose_conversations, recorded_answers, run
 from benchmarks.recorded_model import serve
-from kg_memory.contrib import embedded
 
 REPLAYED = (("standard", "json1"), ("standard", "text1"), ("standard", "zh1"), ("thorough", "json1"))
 
 
 @pytest.mark.parametrize(("plan", "name"), REPLAYED)
-def test_recorded_answers_are_found_for_every_question(
-    server: embedded.Server, tmp_path: Path, plan: str, name: str
-) -> None:
+def test_recorded_answers_are_found_for_every_question(server, tmp_path, plan, name):
     """Record the answers again after a prompt has changed: see `benchmarks/reading_data/README.md`."""
     [conversation] = choose_conversations(DATA / "set", "both", name)
     with recorded_answers(plan, DATA / "recordings", None) as (base_url, recordings):
@@ -29,7 +23,7 @@ def test_recorded_answers_are_found_for_every_question(
     assert len(recordings.used) >= len(conversation.messages)
 
 
-def test_part_of_long_conversation_is_replayed(server: embedded.Server) -> None:
+def test_part_of_long_conversation_is_replayed(server):
     messages, answers = long_memory.read_lines("messages.jsonl")[:80], long_memory.Answers()
     with serve(answers) as base_url, long_memory.ingest(server.url, base_url, messages) as memory:
         scores = long_memory.score(memory, "model", long_memory.questions_about(messages), 700)

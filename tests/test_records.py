@@ -1,7 +1,5 @@
 """JSON records and speakers, read by the offline model end to end."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 

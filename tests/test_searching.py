@@ -1,7 +1,5 @@
 """`search` and `context`, sync and async, on a real server."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Summaries of threads: their text, when they are made, and that they are forgotten with a message (C65, C66)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All that a namespace's graph holds, but for ids and the clocks of recording: to compare two ways of making it."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections import Counter

@@ -1,7 +1,5 @@
 """A chat model without a server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel

@@ -1,10 +1,7 @@
 """Every adapter returns only the answer "unknown" if the relevance is below `abstain_below`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -31,7 +28,7 @@ def strict(server: Server) -> Iterator[GraphMemory]:
         yield memory
 
 
-def test_retriever_returns_no_documents_below_threshold(strict: GraphMemory, call: Any) -> None:
+def test_retriever_returns_no_documents_below_threshold(strict, call):
     retriever = KGRetriever(memory=strict, namespace=SHARED)
     assert call(retriever, QUESTION) == []
     assert call(retriever, OTHER)
@@ -41,7 +38,7 @@ def test_retriever_returns_no_documents_below_threshold(strict: GraphMemory, cal
     ("make", "name"),
     [(memory_tools, "search_memory"), (letta_tools, "archival_memory_search"), (letta_tools, "conversation_search")],
 )
-def test_search_tools_return_only_unknown_line(strict: GraphMemory, call: Any, make: Any, name: str) -> None:
+def test_search_tools_return_only_unknown_line(strict, call, make, name):
     [tool] = [each for each in make(strict, SHARED) if each.name == name]
     answer = call(tool, {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}})
     assert answer.content == UNKNOWN
@@ -60,7 +57,7 @@ def test_search_tools_return_only_unknown_line(strict: GraphMemory, call: Any, m
         ("middleware", None, f"{REMEMBERED}\n\n{UNKNOWN}"),
     ],
 )
-def test_recall_returns_only_unknown_line(strict: GraphMemory, surface: str, template: Any, text: str) -> None:
+def test_recall_returns_only_unknown_line(strict, surface, template, text):
     how = {"namespace": SHARED, "template": template}
     assert SURFACES[surface](strict, {}, **how, question=QUESTION) == text
     assert "Oslo" in SURFACES[surface](strict, {}, **how, question=OTHER)

@@ -1,7 +1,5 @@
 """The small agent recalls, answers and remembers, with and without a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

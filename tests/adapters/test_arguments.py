@@ -1,7 +1,5 @@
 """Optional arguments that models fill with null, "" or "null" are left out; errors name the argument that was given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
@@ -58,10 +56,6 @@ def test_submit_saves_at_once_and_flush_reads(background, add, memory, model, na
     assert [each.facts for each in future.result(0)] == [("Ann lives in Oslo",), ("Ann knows Bob",)]
     assert facts_of_ann(memory, namespace) == {"Ann lives in Oslo", "Ann knows Bob"}
     assert (background.pending, background.failures, memory.stats(namespace=namespace).waiting) == (0, (), 0)
-
-
-def test_background_reads_after_the_pause(add):
-    assert add([said("Ann lives in Oslo")], after_seconds=0.01).result(10)[0].facts == ("Ann lives in Oslo",)
 
 
 def test_background_reads_when_after_tokens_are_queued(memory, namespace):
@@ -214,16 +208,6 @@ def test_submit_refuses_bad_input(add, background, memory, namespace):
     assert add([], after_seconds=0).result(10) == []
     until(lambda: memory.stats(namespace=namespace).waiting == 0)
     assert memory.stats(namespace=namespace).episodes == 1
-
-
-def test_flush_returns_false_on_timeout(add, background, model):
-    wait = threading.Event()
-    model.rules["extract_message"] = lambda _: wait.wait(10) and {"entities": []}
-    add([said("Ann sings")])
-    assert background.flush(0.05) is False
-    assert background.pending == 1
-    wait.set()
-    assert background.flush(60)
 
 
 def test_flush_is_not_postponed_by_later_submissions(add, background, model):

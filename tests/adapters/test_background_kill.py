@@ -1,7 +1,5 @@
 """Processes that submit and then end, or are killed, before anything was read."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

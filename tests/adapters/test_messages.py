@@ -1,7 +1,5 @@
 """LangChain messages as episodes."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
@@ -60,9 +58,14 @@ def test_episodes_of_keeps_user_and_assistant_messages(messages, names, said):
         (["one", {"type": "output_text", "text": "two"}], "one\ntwo"),
         ([{"type": "reasoning", "reasoning": "secret", "text": "secret"}, {"type": "text", "text": "one"}], "one"),
         ([{"type": "tool_use", "name": "f", "input": {}, "text": "no"}], ""),
-        ([IMAGE], ""), ([], ""), ("", ""), ([{"type": "text"}], ""), ([{"type": "text", "text": None}], ""), ([{}], ""),
+        ([IMAGE], ""),
+        ([], ""),
+        ("", ""),
+        ([{"type": "text"}], ""),
+        ([{"type": "text", "text": None}], ""),
+        ([{}], ""),
     ],
-)  # fmt: skip
+)
 def test_text_of_returns_only_text_blocks(content, text):
     """Images, reasoning and tool calls are left out."""
     assert text_of(AIMessage(content)) == text
@@ -111,9 +114,12 @@ def test_episodes_of_accepts_hostile_text(text):
         ({"timestamp": "2024-05-01T10:00:00Z"}, datetime(2024, 5, 1, 10, tzinfo=UTC)),
         ({"created_at": 1714557600}, datetime(2024, 5, 1, 10, tzinfo=UTC)),
         ({"timestamp": "soon", "created": 1714557600.0}, datetime(2024, 5, 1, 10, tzinfo=UTC)),
-        ({"timestamp": None}, None), ({"timestamp": True}, None), ({"timestamp": 1e300}, None), ({}, None),
+        ({"timestamp": None}, None),
+        ({"timestamp": True}, None),
+        ({"timestamp": 1e300}, None),
+        ({}, None),
     ],
-)  # fmt: skip
+)
 def test_episodes_of_reads_dates_of_messages(fields, at):
     assert episodes_of([HumanMessage("Hi", additional_kwargs=fields)])[0].at == at
     assert episodes_of([AIMessage("Hi", response_metadata=fields)])[0].at == at
@@ -122,13 +128,16 @@ def test_episodes_of_reads_dates_of_messages(fields, at):
 @pytest.mark.parametrize(
     ("before", "turn"),
     [
-        ([], []), ([], ["user a"]), ([], ["ai hello"]), ([], ["user a", "ai b"]),
+        ([], []),
+        ([], ["user a"]),
+        ([], ["ai hello"]),
+        ([], ["user a", "ai b"]),
         (["user a", "ai b"], ["user c", "ai d", "ai e"]),
         (["user a", "ai b"], ["user c", "user d"]),
         (["user a", "ai b"], ["user c", "system x", "user d", "ai e"]),
         (["user a", "ai b", "user c", "ai b"], ["user a"]),
     ],
-)  # fmt: skip
+)
 def test_episodes_of_last_turn_begins_at_last_user_messages(before, turn):
     given = [tuple(each.split()) for each in (*before, *turn)]
     turned = ids(given, last_turn=True)
@@ -149,20 +158,6 @@ def test_episodes_of_refuses_values_that_are_no_message(message):
         episodes_of([HumanMessage("Hi"), message])
 
 
-def test_last_question_returns_last_user_text():
-    assert last_question([*TURN, HumanMessage([IMAGE]), HumanMessage(" ")]) == "I live in Oslo."
-    assert last_question([("user", "one"), ("user", [{"type": "text", "text": "two"}]), ("ai", "x")]) == "two"
-
-
-@pytest.mark.parametrize("messages", [[], [("system", "x"), ("ai", "y")], [("user", "")]])
-def test_last_question_returns_none_without_user_text(messages):
-    assert last_question(messages) is None
-
-
-def test_last_question_skips_langchain_summary():
-    assert last_question([HumanMessage("one"), SUMMARY]) == "one"
-
-
 def test_episodes_of_removes_echo_from_assistant_messages_only():
     told = "- Ann lives in Oslo (since 14 May 2024) [m2]"
     spoken = [("user", "You live in Oslo."), ("ai", "You live in Oslo. The ferry is new.")]
@@ -180,3 +175,16 @@ def test_episodes_of_removes_echo_of_memory_tools_in_their_turn():
     assert contents([HumanMessage("one"), shown("search_memory"), answer]) == ["one"]
     assert contents([HumanMessage("one"), shown("crm"), answer]) == ["one", answer.content]
     assert contents([shown("search_memory"), HumanMessage("one"), answer]) == ["one", answer.content]
+
+
+@pytest.mark.parametrize(
+    ("messages", "question"),
+    [
+        ([*TURN, HumanMessage([IMAGE]), HumanMessage(" ")], "I live in Oslo."),
+        ([HumanMessage("one"), SUMMARY], "one"),
+        ([("user", "one"), ("user", [{"type": "text", "text": "two"}]), ("ai", "x")], "two"),
+        *((messages, None) for messages in ([], [("system", "x"), ("ai", "y")], [("user", "")])),
+    ],
+)
+def test_last_question_returns_last_user_text(messages, question):
+    assert last_question(messages) == question

@@ -1,7 +1,5 @@
 """The nodes in graphs of users, on a real FalkorDB."""
 
-from __future__ import annotations
-
 import operator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -214,10 +212,14 @@ def test_nodes_refuse_state_without_messages_key(memory, config):
 @pytest.mark.parametrize(
     "options",
     [
-        {"namespace": "{0}"}, {"max_tokens": 0}, {"max_tokens": "many"}, {"recipe": "no such"}, {"template": "no such"},
+        {"namespace": "{0}"},
+        {"max_tokens": 0},
+        {"max_tokens": "many"},
+        {"recipe": "no such"},
+        {"template": "no such"},
         {"where": {"speeker": "Ann"}},
     ],
-)  # fmt: skip
+)
 def test_recall_node_refuses_invalid_options(memory, options):
     with pytest.raises((SettingsError, InputError)):
         recall_node(memory, **options)

@@ -1,7 +1,5 @@
 """Namespaces and threads that a step works on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +22,6 @@ IDS = st.text(st.sampled_from("ab/%;2F5B .@é"), min_size=1, max_size=8).filter(
 class User:
     user_id: Any = None
     org: Any = None
-
-
-def read_here(template: str) -> Any:
-    return RunnableLambda(lambda _: place_here(NamespaceTemplate(template)))
 
 
 def in_a_graph(template: str, *, context_schema: Any = None) -> tuple[Any, list[Place]]:
@@ -87,8 +81,23 @@ def test_namespace_template_is_injective(data, before, between, behind):
 
 @pytest.mark.parametrize(
     "template",
-    ["", None, 3, "{", "}", "{}", "{0}", "{user.id}", "{user[id]}", "{user id}", "{user_id!r}", "{user_id:>5}", "{a}{b}", "{a}%{b}"],
-)  # fmt: skip
+    [
+        "",
+        None,
+        3,
+        "{",
+        "}",
+        "{}",
+        "{0}",
+        "{user.id}",
+        "{user[id]}",
+        "{user id}",
+        "{user_id!r}",
+        "{user_id:>5}",
+        "{a}{b}",
+        "{a}%{b}",
+    ],
+)
 def test_namespace_template_refuses_invalid_templates(template):
     with pytest.raises(SettingsError, match=r"namespace (must|'.*' has)"):
         NamespaceTemplate(template)
@@ -132,7 +141,7 @@ TAKES_MEMORY = (
 
 @pytest.mark.parametrize("wrong", ["falkor://here", GraphMemory, 3], ids=["url", "class", "number"])
 @pytest.mark.parametrize("name", TAKES_MEMORY)
-def test_adapters_refuse_values_that_are_no_memory(name: str, wrong: Any):
+def test_adapters_refuse_values_that_are_no_memory(name, wrong):
     with pytest.raises(
         SettingsError, match=r"memory must be a GraphMemory, got .*; pass what GraphMemory.open\(\) returns"
     ):
@@ -141,6 +150,6 @@ def test_adapters_refuse_values_that_are_no_memory(name: str, wrong: Any):
 
 @pytest.mark.parametrize("speaker", ["{user_name}", "", " ", 3])
 @pytest.mark.parametrize("name", ["KGMemoryMiddleware", "memory_tools", "remember_node"])
-def test_adapters_refuse_speaker_templates_and_empty_names(memory, name: str, speaker: Any):
+def test_adapters_refuse_speaker_templates_and_empty_names(memory, name, speaker):
     with pytest.raises(SettingsError, match=r"user must be a name.*name each message"):
         getattr(adapters, name)(memory, user=speaker)

@@ -1,9 +1,6 @@
 """The LangChain retriever, on a real FalkorDB."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any, TypedDict
 from uuid import UUID
 
@@ -184,9 +181,26 @@ def test_retriever_documents_have_relevance_of_question(retriever):
 
 @pytest.mark.parametrize(
     "given",
-    [{"recipe": "no such"}, {"recipe": 3}, {"where": {"speeker": "Ann"}}, {"where": "Ann"}, {"center": " "}, {"k": 0}, {"k": -1}, {"k": True}, {"k": "3"}, {"kinds": ()}, {"kinds": ("fact",)}, {"kinds": ("facts", "facts")},
-     {"kinds": 3}, {"kinds": "facts"}, {"as_of": "no time"}, {"thread": 3}, {"top_k": 3}],
-)  # fmt: skip
+    [
+        {"recipe": "no such"},
+        {"recipe": 3},
+        {"where": {"speeker": "Ann"}},
+        {"where": "Ann"},
+        {"center": " "},
+        {"k": 0},
+        {"k": -1},
+        {"k": True},
+        {"k": "3"},
+        {"kinds": ()},
+        {"kinds": ("fact",)},
+        {"kinds": ("facts", "facts")},
+        {"kinds": 3},
+        {"kinds": "facts"},
+        {"as_of": "no time"},
+        {"thread": 3},
+        {"top_k": 3},
+    ],
+)
 def test_retriever_call_refuses_bad_options(call, retriever, given):
     with pytest.raises(InputError):
         call(retriever, "Ann", **given)
@@ -253,7 +267,7 @@ def test_retriever_thread_defaults_to_config_thread_id(call, retriever, ann):
     assert seen == ["7", "t1", "t2"]
 
 
-def test_retriever_opens_memory_from_environment_by_default(call, server, monkeypatch, tmp_path: Path, namespace):
+def test_retriever_opens_memory_from_environment_by_default(call, server, monkeypatch, tmp_path, namespace):
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
     retriever = KGRetriever(namespace=namespace)

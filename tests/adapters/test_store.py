@@ -1,7 +1,5 @@
 """Behaviour of `KGStore` beyond the contract of LangGraph, which the conformance suite tests."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """Search by meaning in LangGraph's store: ranking, fields, models, and many items."""
 
-from __future__ import annotations
-
 import math
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """The node that sums up the conversation at the end of a graph (C66)."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

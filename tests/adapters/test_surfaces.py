@@ -1,7 +1,5 @@
 """All adapters pass their options to the search, and read no memory without a user."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The tools that agents call, in real graphs on a real server, called by a scripted chat model."""
 
-from __future__ import annotations
-
 import json
 import re
 from threading import Event
@@ -247,8 +245,6 @@ MENDED: dict[str, tuple[str, dict[str, Any], str]] = {
     "no id": ("forget_memory", {"id": "the one about Oslo"}, "id must be one that a search showed"),
     "an id without its kind": ("forget_memory", {"id": UNKNOWN}, "id must be one that a search showed"),
     "no date": ("search_memory", {"query": "tea", "as_of": "the day of the dog"}, "is not a time"),
-    "no question": ("search_memory", {"query": " "}, "query must be a non-empty string"),
-    "no limit": ("search_memory", {"query": "tea", "limit": -1}, "must be a whole number from 1"),
     "a limit in words": ("search_memory", {"query": "tea", "limit": "many"}, "valid integer"),
     "no statement": ("remember", {"content": "\n"}, "the content is empty"),
     "no name": ("memory_history", {"name": ""}, "name must be a non-empty string"),

@@ -78,26 +78,20 @@ CHATGPT = [
 ]  # fmt: skip
 CLAUDE = [
     {
-        "uuid": "k-1",
-        "name": "Move",
-        "created_at": "2024-05-01T10:00:00.000000Z",
-        "account": {"uuid": "acc"},
+        "uuid": "k-1", "name": "Move", "created_at": "2024-05-01T10:00:00.000000Z", "account": {"uuid": "acc"},
         "chat_messages": [
             {
-                "uuid": "h1",
-                "text": "",
-                "content": [{"type": "text", "text": "I moved to Vaasa."}],
-                "sender": "human",
-                "created_at": "2024-05-01T10:00:00.000000Z",
-                "attachments": [{"file_name": "plan.txt", "extracted_content": "..."}],
-                "files": [],
+                "uuid": "h1", "text": "", "content": [{"type": "text", "text": "I moved to Vaasa."}],
+                "sender": "human", "created_at": "2024-05-01T10:00:00.000000Z",
+                "attachments": [{"file_name": "plan.txt", "extracted_content": "..."}], "files": [],
             },
             {
-                "uuid": "a1",
-                "text": "This block is not supported.",
-                "content": [{"type": "thinking", "thinking": "hm"}, {"type": "tool_use", "name": "x"}, {"type": "text", "text": "Noted."}],
-                "sender": "assistant",
-                "created_at": "2024-05-01T10:00:05.000000Z",
+                "uuid": "a1", "text": "This block is not supported.",
+                "content": [
+                    {"type": "thinking", "thinking": "hm"}, {"type": "tool_use", "name": "x"},
+                    {"type": "text", "text": "Noted."},
+                ],
+                "sender": "assistant", "created_at": "2024-05-01T10:00:05.000000Z",
             },
             {"uuid": "h2", "text": "Thanks, Vaasa it is.", "sender": "human", "created_at": "2024-05-01T10:01:00Z"},
         ],
@@ -106,73 +100,48 @@ CLAUDE = [
 ]  # fmt: skip
 OPEN_WEBUI = [
     {
-        "id": "w-1",
-        "title": "Cats",
+        "id": "w-1", "title": "Cats",
         "chat": {
             "title": "Cats",
             "history": {
                 "currentId": "3",
                 "messages": {
                     "1": {
-                        "id": "1",
-                        "parentId": None,
-                        "role": "user",
-                        "content": "My cat is Miso.",
+                        "id": "1", "parentId": None, "role": "user", "content": "My cat is Miso.",
                         "timestamp": 1714557600,
                     },
                     "2": {
-                        "id": "2",
-                        "parentId": "1",
-                        "role": "assistant",
-                        "content": "An old answer.",
+                        "id": "2", "parentId": "1", "role": "assistant", "content": "An old answer.",
                         "timestamp": 1714557601,
                     },
                     "3": {
-                        "id": "3",
-                        "parentId": "1",
-                        "role": "assistant",
+                        "id": "3", "parentId": "1", "role": "assistant",
                         "content": '<details type="reasoning" done="true">hm</details>\nA fine name.',
                         "timestamp": 1714557602,
                     },
                 },
             },
         },
-    }
-]
+    },
+]  # fmt: skip
 TELEGRAM_CHAT = {
-    "name": "Bo Lind",
-    "type": "personal_chat",
-    "id": 77,
+    "name": "Bo Lind", "type": "personal_chat", "id": 77,
     "messages": [
         {
-            "id": 1,
-            "type": "service",
-            "date": "2024-06-01T21:29:00",
-            "actor": "Bo Lind",
-            "action": "phone_call",
+            "id": 1, "type": "service", "date": "2024-06-01T21:29:00", "actor": "Bo Lind", "action": "phone_call",
             "text": "",
         },
         {
-            "id": 2,
-            "type": "message",
-            "date": "2024-06-01T21:30:00",
-            "date_unixtime": "1717295400",
-            "from": "Bo Lind",
-            "from_id": "user7",
+            "id": 2, "type": "message", "date": "2024-06-01T21:30:00", "date_unixtime": "1717295400",
+            "from": "Bo Lind", "from_id": "user7",
             "text": ["I moved to ", {"type": "bold", "text": "Cusco"}, " today."],
         },
         {
-            "id": 3,
-            "type": "message",
-            "date": "2024-06-01T21:31:00",
-            "date_unixtime": "1717295460",
-            "from": None,
-            "from_id": "user8",
-            "photo": "photos/photo_1.jpg",
-            "text": "",
+            "id": 3, "type": "message", "date": "2024-06-01T21:31:00", "date_unixtime": "1717295460", "from": None,
+            "from_id": "user8", "photo": "photos/photo_1.jpg", "text": "",
         },
     ],
-}
+}  # fmt: skip
 TELEGRAM = {
     "about": "...",
     "chats": {"list": [TELEGRAM_CHAT, {"type": "saved_messages", "id": 1, "messages": []}]},
@@ -198,50 +167,36 @@ SHAREGPT = [
     {
         "id": "s1",
         "conversations": [
-            {"from": "system", "value": "Be kind."},
-            {"from": "human", "value": "I sing in a choir."},
+            {"from": "system", "value": "Be kind."}, {"from": "human", "value": "I sing in a choir."},
             {"from": "gpt", "value": "Lovely."},
         ],
     },
     {"conversations": [{"from": "human", "value": "I row."}]},
-]
+]  # fmt: skip
 ASSISTANTS = {
     "object": "list",
     "data": [
         {
-            "id": "msg_2",
-            "object": "thread.message",
-            "created_at": 1714557660,
-            "thread_id": "thread_1",
-            "role": "assistant",
-            "content": [{"type": "text", "text": {"value": "Good.", "annotations": []}}],
+            "id": "msg_2", "object": "thread.message", "created_at": 1714557660, "thread_id": "thread_1",
+            "role": "assistant", "content": [{"type": "text", "text": {"value": "Good.", "annotations": []}}],
         },
         {
-            "id": "msg_1",
-            "object": "thread.message",
-            "created_at": 1714557600,
-            "thread_id": "thread_1",
-            "role": "user",
-            "content": [{"type": "text", "text": {"value": "I keep bees.", "annotations": []}}],
+            "id": "msg_1", "object": "thread.message", "created_at": 1714557600, "thread_id": "thread_1",
+            "role": "user", "content": [{"type": "text", "text": {"value": "I keep bees.", "annotations": []}}],
             "attachments": [{"file_id": "file-9"}],
         },
     ],
-}
+}  # fmt: skip
 GEMINI = [
     {
-        "header": "Gemini Apps",
-        "title": "Gave feedback",
-        "time": "2024-05-01T10:05:00.000Z",
+        "header": "Gemini Apps", "title": "Gave feedback", "time": "2024-05-01T10:05:00.000Z",
         "products": ["Gemini Apps"],
     },
     {
-        "header": "Gemini Apps",
-        "title": "Prompted I paint boats",
-        "time": "2024-05-01T10:00:00.000Z",
-        "products": ["Gemini Apps"],
-        "safeHtmlItem": [{"html": "<p>Which <b>boats</b>?</p><ul><li>small</li></ul>"}],
+        "header": "Gemini Apps", "title": "Prompted I paint boats", "time": "2024-05-01T10:00:00.000Z",
+        "products": ["Gemini Apps"], "safeHtmlItem": [{"html": "<p>Which <b>boats</b>?</p><ul><li>small</li></ul>"}],
     },
-]
+]  # fmt: skip
 MESSAGES = [
     {"id": "x1", "created_at": 1714557600000, "messages": [{"role": "system", "content": "p"}, {"role": "user", "content": "I fish."}]},
     {"id": "x2", "messages": [{"role": "user", "content": [{"type": "text", "text": "I ski."}], "timestamp": "2024-05-01T12:00:00+02:00"}]},

@@ -56,7 +56,7 @@ CASES: list[tuple[str, Any, str, int, int, set[str], datetime, tuple[str | None,
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[2]}-{case[4]}")
 @pytest.mark.parametrize("packed", [False, True])
-def test_read_returns_speakers_times_and_threads_of_an_export(tmp_path: Path, case: Any, packed: bool) -> None:
+def test_read_returns_speakers_times_and_threads_of_an_export(tmp_path, case, packed):
     name, content, format_, conversations, count, speakers, start, message = case
     path = write(tmp_path, content, name)
     if packed:
@@ -70,7 +70,7 @@ def test_read_returns_speakers_times_and_threads_of_an_export(tmp_path: Path, ca
     assert message in said(episodes)
 
 
-def test_read_slack_returns_names_threads_and_user_time(run: Run, tmp_path: Path) -> None:
+def test_read_slack_returns_names_threads_and_user_time(run, tmp_path):
     for name, content in exports.SLACK.items():
         (tmp_path / "work" / name).parent.mkdir(parents=True, exist_ok=True)
         write(tmp_path / "work", content, name)
@@ -86,7 +86,7 @@ def test_read_slack_returns_names_threads_and_user_time(run: Run, tmp_path: Path
 @pytest.mark.parametrize(
     "case", [*CASES, ("slack.zip", exports.SLACK, "slack", 2, 3)], ids=lambda case: f"{case[2]}-{case[4]}"
 )
-def test_ingest_counts_each_format_and_adds_it_once(run: Run, tmp_path: Path, case: Any) -> None:
+def test_ingest_counts_each_format_and_adds_it_once(run, tmp_path, case):
     name, content, format_, conversations, count, *_ = case
     path = tmp_path / name
     path = pack(path, content) if name.endswith(".zip") else write(tmp_path, content, name)
@@ -111,7 +111,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("document", UNKNOWN)
-def test_unknown_chat_json_is_refused_unless_read_as_records(run: Run, tmp_path: Path, document: Any) -> None:
+def test_unknown_chat_json_is_refused_unless_read_as_records(run, tmp_path, document):
     path = write(tmp_path, document, "x.json")
     code, _, err = run("ingest", path, "-n", "unknown", "--dry-run")
     assert code != 0
@@ -131,7 +131,7 @@ STAMPS = [  # each is of 9:05 pm on 31 December 2023
 
 
 @pytest.mark.parametrize("stamp", STAMPS)
-def test_read_parses_whatsapp_timestamps_of_many_languages(tmp_path: Path, stamp: str) -> None:
+def test_read_parses_whatsapp_timestamps_of_many_languages(tmp_path, stamp):
     reading = read(write(tmp_path, f"{stamp}Ann: Hi\r\n{stamp}Bo : Yes: no\r\nmore\r\n"))
     assert reading.format == "whatsapp"
     episodes = list(reading)
@@ -151,7 +151,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize(("text", "day"), ORDERS)
-def test_date_order_is_inferred_or_required(tmp_path: Path, text: str, day: Any) -> None:
+def test_date_order_is_inferred_or_required(tmp_path, text, day):
     path = write(tmp_path, text)
     if day is None:
         with pytest.raises(InputError, match="--date-order dmy or --date-order mdy"):
@@ -165,20 +165,20 @@ def test_date_order_is_inferred_or_required(tmp_path: Path, text: str, day: Any)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_read_accepts_utf_16_and_byte_order_marks(tmp_path: Path, encoding: str) -> None:
+def test_read_accepts_utf_16_and_byte_order_marks(tmp_path, encoding):
     mark = "\ufeff" if encoding[-2] in "lb" else ""
     for name, text in (("x.json", json.dumps(exports.CLAUDE)), ("x.txt", IPHONE)):
         assert len(list(read(write(tmp_path, (mark + text).encode(encoding), name)))) == 3
 
 
-def test_read_orders_messages_of_the_same_time(tmp_path: Path) -> None:
+def test_read_orders_messages_of_the_same_time(tmp_path):
     prompt, answer = read(write(tmp_path, exports.GEMINI, "x.json"))
     assert prompt.at
     assert answer.at == prompt.at + timedelta(microseconds=1)
 
 
 @pytest.mark.parametrize("document", [case[1] for case in CASES[:10]], ids=[case[2] for case in CASES[:10]])
-def test_damaged_export_gives_messages_or_an_input_error(tmp_path: Path, document: Any) -> None:
+def test_damaged_export_gives_messages_or_an_input_error(tmp_path, document):
     for path in paths_in(document):
         for value in (None, {}, [[None]], {"text": {}}):
             damaged = json.loads(json.dumps(document))
@@ -199,7 +199,7 @@ def paths_in(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         yield from paths_in(inner, (*path, key))
 
 
-def test_hostile_zips_are_refused_with_the_reason(tmp_path: Path) -> None:
+def test_hostile_zips_are_refused_with_the_reason(tmp_path):
     chat = json.dumps(exports.CLAUDE)
     inner = io.BytesIO()
     with zipfile.ZipFile(inner, "w") as file:

@@ -4,8 +4,6 @@ Each message of a namespace ends the home that the message before it stated, and
 the graph shows which messages were read, and in which order.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

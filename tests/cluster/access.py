@@ -1,7 +1,5 @@
 """A cluster behind TLS with certificates, and a user with no more rights than kg-memory needs."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import subprocess

@@ -1,7 +1,5 @@
 """A Redis Cluster of three masters and their replicas with the FalkorDB module, on this machine."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The processes of a deployment on this machine: a scripted model, workers, and the HTTP server."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import subprocess

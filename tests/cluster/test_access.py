@@ -1,7 +1,5 @@
 """Connections to a server: by TLS, by a user with few rights, by a Sentinel, and to a server that does not answer."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import os

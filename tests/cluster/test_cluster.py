@@ -1,7 +1,5 @@
 """A memory on a Redis Cluster: namespaces are spread over its masters."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import json

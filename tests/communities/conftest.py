@@ -1,7 +1,5 @@
 """A small graph told through the real ingestion: two circles of friends."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

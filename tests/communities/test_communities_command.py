@@ -1,7 +1,5 @@
 """``kg-memory communities``, as somebody types it, offline."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.cli import main

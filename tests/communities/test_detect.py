@@ -1,7 +1,5 @@
 """Detection of communities: deterministic, with stable ids, a partition of linked entities, and finite levels."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,7 +1,5 @@
 """Communities are refreshed automatically after `community_refresh_interval` episodes."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """A new entity joins a community during ingestion; the next refresh describes it and measures the drift."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Levels of communities: stored, described from the summaries of their parts, and returned."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

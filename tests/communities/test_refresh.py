@@ -1,7 +1,5 @@
 """Refresh of communities: detected, unchanged while nothing changes, replaced at once, and found by searches."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

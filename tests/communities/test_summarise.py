@@ -1,7 +1,5 @@
 """Descriptions of communities: several in one prompt, a large one in several, all within the size limit."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reads prompts about communities, and answers them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ended facts without a successor are marked as absent."""
 
-from __future__ import annotations
-
 from kg_memory import GraphMemory
 
 

@@ -1,7 +1,5 @@
 """Facts that rest on an ended fact are doubtful, on both clocks, until they are stated again."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest

@@ -1,7 +1,5 @@
 """Premises after exports, merges, evictions and `forget`; many premises, and hostile ones."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

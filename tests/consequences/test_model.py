@@ -1,7 +1,5 @@
 """Doubts equal those of a naive model: over random graphs, ends and restatements, on both clocks."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
 """Premises from the vocabulary and from the text, in any order of arrival."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import pytest
+
+from tests.scripted import stated
 
 PLACED = ("Ann works_at Polaris", "Polaris is_located_in Oslo", "Ann commutes_to Oslo")
 SHARED = ("Ann works_at Polaris", "Bo works_at Polaris", "Ann reports_to Bo")
@@ -55,13 +55,11 @@ def test_extracted_reason_becomes_a_premise(memory, model, namespace):
 
     def facts(fields):
         names = {each["name"]: each["id"] for each in fields["entities"]} or ids
-        base = {"quote": fields["episode"]["content"], "edge_type": "semantic", "confidence": 1.0, "kind": "state"}
-        office = base | {"subject": names["Polaris"], "predicate": "HAS_OFFICE_IN", "objects": [names["Oslo"]]}
-        office |= {"sentence": "Polaris has its office in Oslo", "valid_at": None, "invalid_at": None}
-        if "left" in fields["episode"]["content"]:
+        said, oslo = fields["episode"]["content"], [names["Oslo"]]
+        office = stated(names["Polaris"], "HAS_OFFICE_IN", oslo, "Polaris has its office in Oslo", said, kind="state")
+        if "left" in said:
             return {"facts": [office | {"kind": "former", "invalid_at": "2024-05-03"}]}
-        lives = base | {"subject": names["Ann"], "predicate": "LIVES_IN", "objects": [names["Oslo"]]}
-        lives |= {"sentence": "Ann lives in Oslo", "valid_at": None, "invalid_at": None, "rests_on": [1]}
+        lives = stated(names["Ann"], "LIVES_IN", oslo, "Ann lives in Oslo", said, kind="state", rests_on=[1])
         return {"facts": [lives, office]}
 
     model.rules["facts"] = facts

@@ -115,11 +115,23 @@ def test_add_many_maps_records_to_facts(declaring, namespace):
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("$.a.b", ["x"]), ("$.list[0]", ["p"]), ("$.list[-1]", ["q"]), ('$["odd key"].c', ["y"]), ("$$.a", ["$.a"]),
-        ("$.list", [("p", "q")]), ("$.list[*]", ["p", "q"]), ("$.deep[*].list[*]", ["1", "2", "3"]), ("$.n", ["5"]),
-        ("$.list[9]", []), ("$.a.b.c", []), ("$.none", []), ("$.empty", []), ("$.empty[*]", []), ("$.a[*]", []),
+        ("$.a.b", ["x"]),
+        ("$.list[0]", ["p"]),
+        ("$.list[-1]", ["q"]),
+        ('$["odd key"].c', ["y"]),
+        ("$$.a", ["$.a"]),
+        ("$.list", [("p", "q")]),
+        ("$.list[*]", ["p", "q"]),
+        ("$.deep[*].list[*]", ["1", "2", "3"]),
+        ("$.n", ["5"]),
+        ("$.list[9]", []),
+        ("$.a.b.c", []),
+        ("$.none", []),
+        ("$.empty", []),
+        ("$.empty[*]", []),
+        ("$.a[*]", []),
     ],
-)  # fmt: skip
+)
 def test_mapping_paths_select_values(value, expected):
     record = {
         "a": {"b": "x"}, "list": ["p", "q"], "odd key": {"c": "y"}, "n": 5, "none": None, "empty": [],

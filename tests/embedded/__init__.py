@@ -1,7 +1,5 @@
 """Helpers to query, inspect and kill embedded servers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

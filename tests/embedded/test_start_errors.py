@@ -1,7 +1,5 @@
 """Real servers that cannot start, and the advice of their errors."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess
@@ -18,14 +16,14 @@ from tests.embedded import run, small_disk
 from tests.waiting import until
 
 
-def test_join_refuses_file_as_data_folder(tmp_path: Path, found: Binaries) -> None:
+def test_join_refuses_file_as_data_folder(tmp_path, found):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(DatabaseStartError, match="choose a folder"):
             embedded.join(path, found)
 
 
-def test_join_refuses_folder_without_permissions(tmp_path: Path, found: Binaries) -> None:
+def test_join_refuses_folder_without_permissions(tmp_path, found):
     tmp_path.chmod(0o500)
     root = os.geteuid() == 0
     if root:  # root may write everywhere
@@ -70,9 +68,7 @@ def without_libgomp(data: bytearray) -> None:
         (lambda data: data.__setitem__(slice(0, 4), b"what"), False, "was not loaded"),
     ],
 )
-def test_join_explains_binaries_that_do_not_run(
-    folder: Path, found: Binaries, change: Callable[[bytearray], None], server: bool, advice: str
-) -> None:
+def test_join_explains_binaries_that_do_not_run(folder, found, change, server, advice):
     with pytest.raises(DatabaseMissing, match=advice):
         embedded.join(folder, broken(folder.parent, found, change, server=server))
     assert not embedded.is_running(folder)
@@ -80,7 +76,7 @@ def test_join_explains_binaries_that_do_not_run(
         assert mended.started
 
 
-def test_join_explains_binaries_that_are_not_executable(folder: Path, tmp_path: Path, found: Binaries) -> None:
+def test_join_explains_binaries_that_are_not_executable(folder, tmp_path, found):
     module = broken(tmp_path, found, lambda _: None)
     module.module.chmod(0o644)
     with pytest.raises(DatabaseMissing, match=r"chmod \+x .*falkordb.so"):
@@ -93,21 +89,21 @@ def test_join_explains_binaries_that_are_not_executable(folder: Path, tmp_path: 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("name", ["aof", "run"])
-def test_join_refuses_folder_of_another_user(folder: Path, found: Binaries, name: str) -> None:
+def test_join_refuses_folder_of_another_user(folder, found, name):
     (folder / name).mkdir(parents=True, mode=0o700)
     os.chown(folder / name, 65534, 65534)
     with pytest.raises(DatabaseStartError, match=r"another user \(id 65534\)"):
         embedded.join(folder, found)
 
 
-def test_join_refuses_folder_writable_by_everybody(folder: Path, found: Binaries) -> None:
+def test_join_refuses_folder_writable_by_everybody(folder, found):
     (folder / "run").mkdir(parents=True)
     (folder / "run").chmod(0o777)
     with pytest.raises(DatabaseStartError, match="run 'chmod 700"):
         embedded.join(folder, found)
 
 
-def test_join_refuses_data_without_manifest_until_restored(folder: Path, found: Binaries, tmp_path: Path) -> None:
+def test_join_refuses_data_without_manifest_until_restored(folder, found, tmp_path):
     with embedded.join(folder, found, idle_seconds=0) as server:
         run(server, "CREATE (:N)")
     until(lambda: not embedded.is_running(folder))
@@ -136,7 +132,7 @@ def damage(folder: Path, found: Binaries, mark: bytes, change: Callable[[int], s
     return str(refused.value)
 
 
-def test_join_refuses_damaged_data_and_advice_repairs_file(folder: Path, found: Binaries) -> None:
+def test_join_refuses_damaged_data_and_advice_repairs_file(folder, found):
     damage(folder / "value", found, b"GRAPH.EFFECT", lambda at: slice(at + 30, at + 50))
     refused = damage(folder, found, b"*", lambda at: slice(at, at + 2))
     (advice,) = [line for line in refused.splitlines() if line.startswith("  bash -c")]
@@ -145,7 +141,7 @@ def test_join_refuses_damaged_data_and_advice_repairs_file(folder: Path, found: 
         assert 30 < run(server, "MATCH (n:N) RETURN count(n)")[0][0] < 70
 
 
-def test_join_on_full_disk_raises_clear_error(tmp_path: Path, found: Binaries) -> None:
+def test_join_on_full_disk_raises_clear_error(tmp_path, found):
     with small_disk(tmp_path / "disk", "1600k") as disk:
         (disk / "full").write_bytes(b"x" * 1_500_000)
         with pytest.raises(DatabaseStartError, match="disk is full"):

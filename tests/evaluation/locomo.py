@@ -1,7 +1,5 @@
 """A small LoCoMo file of our own, and a model that answers and judges by rules."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Loaders of data sets, on small files of each format."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from collections.abc import Iterable
@@ -62,7 +60,7 @@ def longmemeval_record(name: str = "q1") -> dict[str, Any]:
     }
 
 
-def test_longmemeval_loader_reads_episodes_and_questions(tmp_path: Path) -> None:
+def test_longmemeval_loader_reads_episodes_and_questions(tmp_path):
     """LongMemEval records become episodes and questions, with the evidence and the category of each question.
 
     Features: J2.
@@ -87,7 +85,7 @@ def test_longmemeval_loader_reads_episodes_and_questions(tmp_path: Path) -> None
     assert conversation.questions[0].evidence == {"answer_1/0", "answer_1/1", "answer_1~2/0"}
 
 
-def test_longmemeval_loader_loads_one_history_at_a_time(tmp_path: Path) -> None:
+def test_longmemeval_loader_loads_one_history_at_a_time(tmp_path):
     path = tmp_path / "longmemeval_m.json"
     long = {"haystack_sessions": [turns("é" * 500_000), turns("b" * 500_000), turns("c")]}
     with path.open("w", encoding="utf-8") as file:
@@ -120,7 +118,7 @@ def dmr_record(**fields: Any) -> dict[str, Any]:
     }
 
 
-def test_dmr_loader_reads_names_speakers_and_dates(tmp_path: Path) -> None:
+def test_dmr_loader_reads_names_speakers_and_dates(tmp_path):
     """DMR records become conversations with unique names, speakers and dates.
 
     Features: J4.
@@ -158,9 +156,7 @@ def test_dmr_loader_reads_names_speakers_and_dates(tmp_path: Path) -> None:
         ("dmr", "a.jsonl", b"PK\x03\x04\xff\xfe", r"a\.jsonl (is no|\(.*in UTF-8)"),
     ],
 )
-def test_loader_errors_name_the_file_and_the_problem(
-    name: str, file: str | None, content: bytes, problem: str, tmp_path: Path
-) -> None:
+def test_loader_errors_name_the_file_and_the_problem(name, file, content, problem, tmp_path):
     if file:
         (tmp_path / file).write_bytes(content)
     with pytest.raises(InputError, match=problem):

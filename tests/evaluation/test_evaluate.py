@@ -1,7 +1,5 @@
 """`kg-memory evaluate` from the command to the report, with a scripted model over HTTP."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -60,7 +58,7 @@ def rows(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [row for row in map(json.loads, lines) if row["kind"] == kind]
 
 
-def test_evaluate_runs_three_systems_from_cost_to_report(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+def test_evaluate_runs_three_systems_from_cost_to_report(command, model, tmp_path):
     """One evaluation of three systems: cost estimate, run and report.
 
     Features: A56.
@@ -97,7 +95,7 @@ def test_evaluate_runs_three_systems_from_cost_to_report(command: Command, model
 
 
 @pytest.mark.system
-def test_evaluate_resumes_a_killed_run_without_rereading(tmp_path: Path) -> None:
+def test_evaluate_resumes_a_killed_run_without_rereading(tmp_path):
     data, out = locomo.write(tmp_path / "locomo.json", "c1", "c2"), tmp_path / "out"
     model, reached = locomo.Model(), threading.Event()
     blocked = True
@@ -134,7 +132,7 @@ def test_evaluate_resumes_a_killed_run_without_rereading(tmp_path: Path) -> None
     assert sum(count for kind, count in model.asked.items() if kind != "RIGHT?") == 24
 
 
-def test_evaluate_stops_at_budget_and_resumes_with_more(command: Command, model: locomo.Model, tmp_path: Path) -> None:
+def test_evaluate_stops_at_budget_and_resumes_with_more(command, model, tmp_path):
     how = ("--system", "bm25", *NAMES, "--yes")
     code, _, err = command(*how, "--budget", "calls=7")
     assert code == 1
@@ -146,7 +144,7 @@ def test_evaluate_stops_at_budget_and_resumes_with_more(command: Command, model:
     assert len(rows(tmp_path / "out", "verdict")) == 12
 
 
-def test_evaluate_retrieval_only_needs_no_model(command: Command, tmp_path: Path) -> None:
+def test_evaluate_retrieval_only_needs_no_model(command, tmp_path):
     code, out, err = command("--system", "ours,bm25,dense,hybrid", "--retrieval-only")
     assert code == 0, err
     assert "No model will be asked" in err
@@ -156,9 +154,7 @@ def test_evaluate_retrieval_only_needs_no_model(command: Command, tmp_path: Path
     assert all(row["sources"] for row in found)
 
 
-def test_evaluate_reports_a_failed_server_and_resumes_later(
-    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_evaluate_reports_a_failed_server_and_resumes_later(command, monkeypatch, tmp_path):
     how = ("--system", "bm25", *NAMES, "--yes")
     with chat_server(lambda *_: Said({"error": {"message": "no such model"}}, 404)) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
@@ -189,21 +185,21 @@ def test_evaluate_reports_a_failed_server_and_resumes_later(
         (("--data", __file__, "--retrieval-only"), "not valid JSON"),
     ],
 )
-def test_evaluate_refuses_wrong_arguments(command: Command, arguments: tuple[str, ...], told: str) -> None:
+def test_evaluate_refuses_wrong_arguments(command, arguments, told):
     code, _, err = command(*arguments)
     assert code == 1
     assert told in err
     assert "fault of kg-memory" not in err
 
 
-def test_evaluate_refuses_to_mix_results_of_two_runs(command: Command, model: locomo.Model) -> None:
+def test_evaluate_refuses_to_mix_results_of_two_runs(command, model):
     assert command("--system", "bm25", *NAMES, "--yes")[0] == 0
     code, _, err = command("--system", "bm25", *NAMES, "--yes", "--max-tokens", "100")
     assert code == 1
     assert "use another --out" in err
 
 
-def test_paid_evaluation_needs_yes(command: Command, model: locomo.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paid_evaluation_needs_yes(command, model, monkeypatch):
     with open(os.devnull) as nothing:  # noqa: PTH123
         monkeypatch.setattr(sys, "stdin", nothing)
         code, _, err = command("--system", "bm25", *NAMES)
@@ -211,9 +207,7 @@ def test_paid_evaluation_needs_yes(command: Command, model: locomo.Model, monkey
     assert not model.asked
 
 
-def test_rubric_items_are_scored_singly_and_order_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rubric_items_are_scored_singly_and_order_apart(tmp_path, monkeypatch, capsys):
     chat = tmp_path / "chats" / "1"
     (chat / "probing_questions").mkdir(parents=True)
     turns = [{"role": "user", "id": n, "content": text, "time_anchor": "March-15-2024"} for n, text in enumerate("xyz")]
@@ -243,9 +237,7 @@ def test_rubric_items_are_scored_singly_and_order_apart(
     assert verdicts["beam-1/abstention-1"] == {"strict": 1, "lenient": 1}
 
 
-def test_evaluate_runs_a_user_system_and_reports_its_errors(
-    command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluate_runs_a_user_system_and_reports_its_errors(command, model, tmp_path, monkeypatch):
     """`kg-memory evaluate` runs a user's own system, and reports its errors.
 
     Features: J5.
@@ -272,9 +264,7 @@ def test_evaluate_runs_a_user_system_and_reports_its_errors(
     assert "mine: 2 of 12 questions are not answered" in (tmp_path / "out" / "report.md").read_text("utf-8")
 
 
-def test_evaluate_runs_the_example_system_of_the_docs(
-    command: Command, model: locomo.Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluate_runs_the_example_system_of_the_docs(command, model, tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
     [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "latest_messages.py").write_text(code)
@@ -286,9 +276,7 @@ def test_evaluate_runs_the_example_system_of_the_docs(
 
 
 @pytest.mark.parametrize(("more", "code", "answers"), [(0, 1, 0), (20, 0, 6)])
-def test_evaluate_tolerates_one_unread_message_among_many(
-    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, more: int, code: int, answers: int
-) -> None:
+def test_evaluate_tolerates_one_unread_message_among_many(command, monkeypatch, tmp_path, more, code, answers):
     data, model = locomo.write(tmp_path / "more.json", "c1", more=more), locomo.Model()
     declines = True
 

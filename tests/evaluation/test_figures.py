@@ -1,7 +1,5 @@
 """Figures of retrieval, intervals, judging by rules and sampling, against manual values and properties."""
 
-from __future__ import annotations
-
 import json
 import math
 import string
@@ -23,7 +21,7 @@ from tests.evaluation.locomo import write
 SOURCES = ("a", "b", "c", "d")
 
 
-def test_retrieval_figures_match_manual_values() -> None:
+def test_retrieval_figures_match_manual_values():
     figures = report.retrieval_figures(SOURCES, frozenset({"b", "d", "x"}))
     assert (figures["recall@1"], figures["all@5"]) == (0, 0)
     assert figures["recall@5"] == figures["recall@20"] == pytest.approx(2 / 3)
@@ -34,7 +32,7 @@ def test_retrieval_figures_match_manual_values() -> None:
         assert (figures["nDCG@10"], figures["all@5"], figures["recall@20"]) == (found, found, found)
 
 
-def test_bootstrap_interval_matches_manual_values() -> None:
+def test_bootstrap_interval_matches_manual_values():
     # A share of 50 right answers of 100 has a standard error of 0.05.
     mean, low, high = report.bootstrap([0, 1] * 50, 3)
     assert mean == 0.5
@@ -43,7 +41,7 @@ def test_bootstrap_interval_matches_manual_values() -> None:
     assert report.bootstrap([0, 1] * 50, 3) == (mean, low, high)
 
 
-def test_kendall_matches_manual_values() -> None:
+def test_kendall_matches_manual_values():
     assert report.kendall([1, 2, 3]) == 1
     assert report.kendall([2, 1, 3]) == pytest.approx(1 / 3)
     assert report.kendall([3, 1, 2]) == pytest.approx(-1 / 3)
@@ -66,12 +64,12 @@ def test_kendall_matches_manual_values() -> None:
         ("北京", "北京", 1, 1),
     ],
 )
-def test_judge_by_rules_returns_strict_and_lenient(expected: str, answer: str, strict: int, lenient: int) -> None:
+def test_judge_by_rules_returns_strict_and_lenient(expected, answer, strict, lenient):
     question = Question("1", "?", "c", expected)
     assert judges.judge_by_rules(question, answer) == {"strict": strict, "lenient": lenient}
 
 
-def test_choice_is_recognised_by_letter_or_text() -> None:
+def test_choice_is_recognised_by_letter_or_text():
     for choices in (("coffee", "a cup of tea", "milk"), ("(a) coffee", "(b) a cup of tea", "(c) milk")):
         question = Question("1", "?", "c", choices[1], choices=choices)
         assert reader_prompt(question, "").count("(b)") == 1
@@ -82,19 +80,19 @@ def test_choice_is_recognised_by_letter_or_text() -> None:
         assert judges.choice(answer, ("coffee", "tea", "milk")) is None
 
 
-def test_judge_by_rules_accepts_unknown_if_unanswerable() -> None:
+def test_judge_by_rules_accepts_unknown_if_unanswerable():
     question = Question("1", "?", "c", answerable=False)
     assert judges.judge_by_rules(question, "The notes do not say; it is not known.")["strict"] == 1
     assert judges.judge_by_rules(question, "4711")["strict"] == 0
 
 
 @given(st.text(string.printable, max_size=60), st.text(string.printable, max_size=60))
-def test_strict_verdict_implies_lenient_verdict(expected: str, answer: str) -> None:
+def test_strict_verdict_implies_lenient_verdict(expected, answer):
     verdict = judges.judge_by_rules(Question("1", "?", "c", expected), answer)
     assert verdict["strict"] <= verdict["lenient"]
 
 
-def test_sample_covers_categories_and_is_nested(tmp_path) -> None:
+def test_sample_covers_categories_and_is_nested(tmp_path):
     """A sample has all categories of questions, and a larger sample contains the smaller one.
 
     Features: A57.
@@ -117,7 +115,7 @@ def test_sample_covers_categories_and_is_nested(tmp_path) -> None:
     assert asked.keys == {"c2/7"}
 
 
-def test_locomo_events_become_rubric_questions(tmp_path) -> None:
+def test_locomo_events_become_rubric_questions(tmp_path):
     """Event summaries of LoCoMo become one question per person and session, judged by a rubric.
 
     Features: J3.
@@ -140,7 +138,7 @@ def test_locomo_events_become_rubric_questions(tmp_path) -> None:
         load_locomo(path)
 
 
-def test_niah_needles_appear_once_at_their_depth() -> None:
+def test_niah_needles_appear_once_at_their_depth():
     """Each needle is in exactly one message, at the depth that its category names.
 
     Features: J1.

@@ -1,7 +1,5 @@
 """Eviction: what it deletes, and that no current fact changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """A process whose maintenance never ends, as its model never answers: python -m tests.eviction.holding URL."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

@@ -1,7 +1,5 @@
 """Eviction on a real database: what it deletes, what restores it, and that it survives interruption."""
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Maintenance in the background: what it does, and that one process at a time does it."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

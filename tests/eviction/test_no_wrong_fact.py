@@ -1,7 +1,5 @@
 """Eviction changes no fact, and late messages have the same effect after it."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Candidates for the name of a new entity, on a real FalkorDB."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -49,7 +47,7 @@ MERGE (t)-[:IN_ENTITY]->(e)"""
     return ask
 
 
-def test_similar_entities_returns_embedding_model(database: Database, namespace: str) -> None:
+def test_similar_entities_returns_embedding_model(database, namespace):
     schema.ensure(database, graph_key(namespace), 3, "three numbers")
     requests = {"names": [], "limit": 5, "threshold": 0.6}
     [text] = database.query(graph_key(namespace), SIMILAR_ENTITIES, requests, write=False)
@@ -64,13 +62,13 @@ def test_similar_entities_returns_embedding_model(database: Database, namespace:
         ("ben", {"ben berg", "ben dahl", "ann", "anne"}),  # two have the name
     ],
 )
-def test_similar_entities_returns_only_same_name_and_type(similar: Similar, alias: str, found: set[str]) -> None:
+def test_similar_entities_returns_only_same_name_and_type(similar, alias, found):
     """Other entities are searched too if the name is of another type or of two entities."""
     result = similar(alias, "Person", ANN)
     assert (result.keys(), result["ann"]) == (found, pytest.approx(1.0))
 
 
-def test_similar_entities_finds_new_name_by_vector_or_word(similar: Similar) -> None:
+def test_similar_entities_finds_new_name_by_vector_or_word(similar):
     """Candidates for a new name are entities with a similar vector or a shared word.
 
     Features: A19.

@@ -1,7 +1,5 @@
 """Filters in the database pass the same nodes as a plain evaluation in Python."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

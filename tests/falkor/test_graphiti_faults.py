@@ -3,8 +3,6 @@
 Each test names the issues whose symptoms it tests. docs/why.md lists all of them, with the tests of other folders.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor

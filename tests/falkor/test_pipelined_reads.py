@@ -1,16 +1,12 @@
 """Several queries at once, over several connections."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kg_memory.contrib import embedded
 from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import CONNECTIONS
@@ -38,7 +34,7 @@ def key(database: Database, namespace: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, LANES, LANES + 1, 3 * LANES - 1])
-async def test_read_all_returns_answers_in_order_of_queries(database: Database, key: str, count: int) -> None:
+async def test_read_all_returns_answers_in_order_of_queries(database, key, count):
     assert database.read_all(key, numbers(count)) == expected(count)
     assert await database.aread_all(key, numbers(count)) == expected(count)
 
@@ -47,7 +43,7 @@ def clients(database: Database) -> set[str]:
     return {item["id"] for item in database.client().client_list()}
 
 
-async def test_read_all_uses_several_connections(server: embedded.Server, key: str) -> None:
+async def test_read_all_uses_several_connections(server, key):
     fresh = Database(At(server))
     before = clients(fresh)
     fresh.read_all(key, numbers(2 * LANES))
@@ -57,7 +53,7 @@ async def test_read_all_uses_several_connections(server: embedded.Server, key: s
     await fresh.aclose()
 
 
-async def test_read_all_error_leaves_connections_usable(database: Database, key: str) -> None:
+async def test_read_all_error_leaves_connections_usable(database, key):
     requests = [*numbers(3), ("RETURN nonsense(", {}), *numbers(5)]
     for _ in range(2 * CONNECTIONS):
         with pytest.raises(QueryError, match="refused"):
@@ -68,7 +64,7 @@ async def test_read_all_error_leaves_connections_usable(database: Database, key:
     assert await database.aread_all(key, numbers(7)) == expected(7)
 
 
-async def test_parallel_read_all_calls_exceed_connections(database: Database, key: str) -> None:
+async def test_parallel_read_all_calls_exceed_connections(database, key):
     count = 4 * CONNECTIONS
     with ThreadPoolExecutor(count) as pool:
         result = list(pool.map(lambda _: database.read_all(key, numbers(9)), range(5 * count)))
@@ -76,7 +72,7 @@ async def test_parallel_read_all_calls_exceed_connections(database: Database, ke
     assert await asyncio.gather(*(database.aread_all(key, numbers(9)) for _ in range(5 * count))) == result
 
 
-async def test_cancelled_read_all_leaves_no_stale_answer(database: Database, key: str) -> None:
+async def test_cancelled_read_all_leaves_no_stale_answer(database, key):
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(database.aread_all(key, [*numbers(5), SLOW]), 0.2)
     for _ in range(2 * CONNECTIONS):
@@ -84,7 +80,7 @@ async def test_cancelled_read_all_leaves_no_stale_answer(database: Database, key
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_read_all_raises_if_server_is_killed_and_recovers(tmp_path: Path, is_async: bool) -> None:
+def test_read_all_raises_if_server_is_killed_and_recovers(tmp_path, is_async):
     database = Database(Embedded(tmp_path / "db"))
     key = ONE[0]
     database.query(*ONE, {}, write=True)

@@ -1,7 +1,5 @@
 """Every query uses an index, and the queries that write are atomic and idempotent."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads that may be stale use a replica, and the primary if the replica fails."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import subprocess

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -122,14 +120,8 @@ def test_ensure_refuses_graph_of_another_embedding_model(database, key):
         schema.check(database, key, None, "another")
 
 
-def test_ensure_refuses_graph_of_another_dimension(database, key):
-    """Features: A18."""
-    schema.ensure(database, key, 64, "hash")
-    with pytest.raises(EmbeddingMismatch, match="32"):
-        schema.ensure(database, key, 32, "hash")
-
-
 def test_ingestion_and_search_refuse_another_dimension(driver, database, settings, namespace, rows):
+    """Features: A18."""
     message = {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-01-01", "namespace": namespace}
     build(driver, settings).compile().invoke(message)
     other = open_driver(Scripted(), HashEmbeddings(32), database)

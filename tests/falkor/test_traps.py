@@ -1,7 +1,5 @@
 """Inputs that once crashed the server, gave wrong answers or broke a query, through the whole ingestion."""
 
-from __future__ import annotations
-
 import asyncio
 import unicodedata
 from typing import Any

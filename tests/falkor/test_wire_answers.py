@@ -1,7 +1,5 @@
 """Answers read cell by cell, as the client itself reads them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -33,7 +31,7 @@ def graph(database: Database) -> Any:
         "$hard AS a, [$hard] AS b, {k: $hard} AS c, t.name AS `a name`, vecf32([1.5, -2]) AS v",
     ],
 )
-def test_decoded_values_equal_those_of_the_client(database: Database, graph: Any, returned: str) -> None:
+def test_decoded_values_equal_those_of_the_client(database, graph, returned):
     query, params = f"MATCH (t:Thing) RETURN {returned}", {"hard": HARD}
     expected = graph.ro_query(query, params)
     names = [name for _, name in expected.header]
@@ -42,19 +40,19 @@ def test_decoded_values_equal_those_of_the_client(database: Database, graph: Any
     assert [type(value) for value in result[0].values()][:1] == [type(expected.result_set[0][0])]
 
 
-def test_decode_rows_of_answer_without_columns_is_empty() -> None:
+def test_decode_rows_of_answer_without_columns_is_empty():
     assert decode_rows([["Cached execution: 0"]]) == []
     assert decode_rows([[[1, "a"]], [], ["Cached execution: 0"]]) == []
 
 
 @pytest.mark.parametrize("place", [0, 2])
-def test_decode_rows_raises_error_of_query(place: int) -> None:
+def test_decode_rows_raises_error_of_query(place):
     answer: list[Any] = [[[1, "a"]], [[[3, 1]]], ["Cached execution: 0"]]
     answer[place] = redis.ResponseError("division by zero")
     with pytest.raises(redis.ResponseError, match="division"):
         decode_rows(answer)
 
 
-def test_decode_rows_refuses_nodes_with_advice() -> None:
+def test_decode_rows_refuses_nodes_with_advice():
     with pytest.raises(TypeError, match="return properties, not nodes"):
         decode_rows([[[1, "n"]], [[[8, [0, [], []]]]], []])

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 import struct
 from collections import Counter
@@ -46,9 +44,15 @@ class Amount(float):
 
 @pytest.mark.parametrize(
     ("value", "plain"),
-    [(Quoted.MARKS, 'a"b\\'), (IntEnum("Place", ["FIRST"])(1), 1), (Amount(0.5), 0.5),
-     (("a", 1), ["a", 1]), (Counter(a=2), {"a": 2}), (MappingProxyType({"b": None}), {"b": None})],
-)  # fmt: skip
+    [
+        (Quoted.MARKS, 'a"b\\'),
+        (IntEnum("Place", ["FIRST"])(1), 1),
+        (Amount(0.5), 0.5),
+        (("a", 1), ["a", 1]),
+        (Counter(a=2), {"a": 2}),
+        (MappingProxyType({"b": None}), {"b": None}),
+    ],
+)
 def test_parameter_of_special_type_is_written_as_plain_value(round_trip, value, plain):
     assert to_literal(value) == to_literal(plain)
     assert round_trip(value) == plain

@@ -1,7 +1,5 @@
 """Fixtures of the tests of failing models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

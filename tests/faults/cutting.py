@@ -1,7 +1,5 @@
 """A memory in this process whose connection to the database is cut at any command, and its next calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from itertools import count

@@ -1,7 +1,5 @@
 """A model server that fails, and the outcomes of its failures."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A warm process that forks a child for each run: to ingest, or to finish what a killed child left."""
 
-from __future__ import annotations
-
 import gc
 import os
 import subprocess

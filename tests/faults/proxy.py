@@ -1,7 +1,5 @@
 """A proxy between a client and its servers that strikes at one chosen effect, and the plan that it follows."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import tempfile

@@ -4,8 +4,6 @@ Writers are killed, the server is killed, connections are cut at any command, mo
 episodes are resumed and failed ones retried; then every message and every entity must be stored once and whole.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

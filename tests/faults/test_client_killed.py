@@ -1,7 +1,5 @@
 """The client is killed at every effect of a run, a child process for each: the next one loses and repeats nothing."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
@@ -59,7 +57,7 @@ def world(server: Server, database: Database) -> Iterator[World]:
     made.tenant.forget(Tenant.COPY)
 
 
-def test_client_killed_in_first_save_loses_nothing(world: World) -> None:
+def test_client_killed_in_first_save_loses_nothing(world):
     world.tenant.forget()
     assert world.live("save") == (0, ["saved"])
     clean = world.tenant.graph()
@@ -76,7 +74,7 @@ def test_client_killed_in_first_save_loses_nothing(world: World) -> None:
 
 
 @pytest.mark.parametrize("how", ["unsent", "unanswered"])
-def test_client_killed_in_add_loses_nothing_and_pays_once(world: World, how: How) -> None:
+def test_client_killed_in_add_loses_nothing_and_pays_once(world, how):
     world.tenant.forget()
     assert world.live("begin") == (0, [])
     world.tenant.keep()

@@ -1,7 +1,5 @@
 """The ingest command is killed in the middle, and then the database server: the same command resumes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The connection to the database is cut at every command of a run: before, within and after the command and its answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +9,7 @@ from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion import dedupe, save
 from tests.faults.cutting import Open, add_at_every_command
-from tests.faults.proxy import How, Plan, Proxy
+from tests.faults.proxy import Plan, Proxy
 from tests.faults.whole import Tenant
 from tests.scripted import HashEmbeddings, Scripted
 
@@ -41,7 +39,7 @@ def opened(proxy: Proxy) -> Open:
 
 @pytest.mark.parametrize("most", [250, 1])
 @pytest.mark.parametrize("how", ["unsent", "half sent", "half answered"])
-def test_connection_cut_in_add_is_safe(proxy: Proxy, tenant: Tenant, opened: Open, how: How, most, monkeypatch) -> None:
+def test_connection_cut_in_add_is_safe(proxy, tenant, opened, how, most, monkeypatch):
     """A cut at any command of `add` loses nothing and pays no answer twice."""
     monkeypatch.setattr(dedupe, "MOST_AT_ONCE", most)
     monkeypatch.setattr(save, "MOST_AT_ONCE", most)

@@ -1,7 +1,5 @@
 """A full disk: writes fail with a clear error, no accepted data is lost, and writes work again with free space."""
 
-from __future__ import annotations
-
 import resource
 from dataclasses import replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 The episode is stored in every case, and is finished when the server works again.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -40,9 +38,7 @@ FAULTS: dict[str, tuple[Any, Outcome]] = {
     "dimensions that differ": (
         lambda body: vectors([honest(body)[0][:-1], *honest(body)[1:]]), Outcome(EmbeddingError, FAILED, "dimensions"),
     ),
-    "fewer vectors than texts": (
-        lambda body: vectors(honest(body)[1:]), Outcome(EmbeddingError, FAILED, "check"),
-    ),
+    "fewer vectors than texts": (lambda body: vectors(honest(body)[1:]), Outcome(EmbeddingError, FAILED, "check")),
     "more vectors than texts": (
         lambda body: vectors([*honest(body), [1.0] * 64]), Outcome(EmbeddingError, FAILED, "vectors for"),
     ),
@@ -76,16 +72,14 @@ def memory(server: Server, serving: Model, namespace: str) -> Iterator[GraphMemo
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_transient_embedding_failure_is_retried(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+def test_transient_embedding_failure_is_retried(memory, remote, namespace, name):
     remote.spoil("embeddings", FAULTS[name][0], times=1)
     added = memory.add(SAID, speaker="Ann", at=AT, namespace=namespace)
     assert (added.status, added.error, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_lasting_embedding_failure_leaves_episode_to_finish(
-    memory: GraphMemory, remote: Model, namespace: str, name: str
-) -> None:
+def test_lasting_embedding_failure_leaves_episode_to_finish(memory, remote, namespace, name):
     """While the embedding model fails, the episode is saved without entities and facts; it is read later.
 
     Features: C15.
@@ -107,9 +101,7 @@ def test_lasting_embedding_failure_leaves_episode_to_finish(
 
 
 @pytest.mark.parametrize("name", ["NaN", "429 for an hour", "500", "a wrong key", "a timeout"])
-def test_search_without_embedding_model_falls_back_to_words(
-    memory: GraphMemory, remote: Model, namespace: str, name: str
-) -> None:
+def test_search_without_embedding_model_falls_back_to_words(memory, remote, namespace, name):
     fault, outcome = FAULTS[name]
     remote.spoil("embeddings", fault)
     found = memory.search("Who knows Bob?", namespace=namespace)
@@ -119,7 +111,7 @@ def test_search_without_embedding_model_falls_back_to_words(
     assert ([found.facts[0].sentence], again.degraded) == ([again.facts[0].sentence], None) == (["Ann knows Bob"], None)
 
 
-def test_query_embedding_has_its_own_shorter_timeout(serving, remote, monkeypatch) -> None:
+def test_query_embedding_has_its_own_shorter_timeout(serving, remote, monkeypatch):
     monkeypatch.setattr(embeddings, "QUERY_SECONDS", 0.2)
     held = threading.Event()
     remote.spoil("embeddings", lambda body: held.wait(60) and None)
@@ -132,7 +124,7 @@ def test_query_embedding_has_its_own_shorter_timeout(serving, remote, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["NaN", "fewer vectors than texts"])
-def test_failed_embedding_does_not_stop_others(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+def test_failed_embedding_does_not_stop_others(memory, remote, namespace, name):
     fault, outcome = FAULTS[name]
     remote.spoil("embeddings", lambda body: fault(body) if any("Oslo" in text for text in body["input"]) else None)
     given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Cy.")]

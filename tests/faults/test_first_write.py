@@ -1,7 +1,5 @@
 """The embedding server fails at the first write of a process: accepted messages are saved, and read later."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random
@@ -23,7 +21,7 @@ from kg_memory.adapters import BackgroundMemory, KGMemoryMiddleware, KGRetriever
 from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.server.service import Options
 from kg_memory.errors import EmbeddingMismatch, EmbeddingUnavailable, KGMemoryError
-from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.schema import LOCK
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.llm.retry import RetryPolicy
@@ -120,7 +118,7 @@ WRITERS: dict[str, Callable[[GraphMemory, str], Any]] = {
 
 @pytest.mark.parametrize("fault", AWAY)
 @pytest.mark.parametrize("writer", ["add", "save"])
-def test_first_message_is_saved_on_any_embedding_failure(world: World, namespace: str, writer: str, fault: str) -> None:
+def test_first_message_is_saved_on_any_embedding_failure(world, namespace, writer, fault):
     world.vectors.spoil("embeddings", AWAY[fault])
     with world.open() as memory:
         with suppress(KGMemoryError):
@@ -131,7 +129,7 @@ def test_first_message_is_saved_on_any_embedding_failure(world: World, namespace
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_first_message_is_saved_without_embedding_server(world: World, namespace: str, writer: str) -> None:
+def test_first_message_is_saved_without_embedding_server(world, namespace, writer):
     with socket.socket() as taken:  # bound, and does not listen
         taken.bind(("127.0.0.1", 0))
         with world.open(f"http://127.0.0.1:{taken.getsockname()[1]}/v1") as memory, suppress(KGMemoryError):
@@ -172,7 +170,7 @@ def check_read(world: World, namespace: str) -> None:
         assert indexed == dict.fromkeys(("Episode", "Fact", "Meaning", "Community"), 64)
 
 
-def test_http_accepts_episodes_and_searches_by_words(world: World) -> None:
+def test_http_accepts_episodes_and_searches_by_words(world):
     with world.open() as memory, Serving(memory, Options()) as serving, httpx.Client(base_url=serving.url) as client:
         place = "/v1/namespaces/first-write-http"
         accepted = client.post(f"{place}/episodes", json=GIVEN)
@@ -186,7 +184,7 @@ def test_http_accepts_episodes_and_searches_by_words(world: World) -> None:
             time.sleep(0.1)
 
 
-def test_declared_facts_are_saved_and_read_later(world: World, namespace: str) -> None:
+def test_declared_facts_are_saved_and_read_later(world, namespace):
     rows = [("Ann", "lives in", "Oslo"), ("Bob", "lives in", "Rome")]
     with world.open() as memory:
         with pytest.raises(EmbeddingUnavailable):
@@ -198,7 +196,7 @@ def test_declared_facts_are_saved_and_read_later(world: World, namespace: str) -
         assert {fact.subject for fact in memory.facts.list(namespace=namespace)} == {"Ann", "Bob", "Cy"}
 
 
-def test_add_many_saves_all_before_it_raises(world: World, namespace: str) -> None:
+def test_add_many_saves_all_before_it_raises(world, namespace):
     given = [{**GIVEN, "content": f"I know Bob{number}.", "thread": str(number)} for number in range(40)]
     with world.open() as memory:
         with pytest.raises(EmbeddingUnavailable):
@@ -206,7 +204,7 @@ def test_add_many_saves_all_before_it_raises(world: World, namespace: str) -> No
         assert memory.stats(namespace=namespace).episodes == 40
 
 
-def test_namespace_without_vectors_is_exported_and_forgotten(world: World, namespace: str, tmp_path: Any) -> None:
+def test_namespace_without_vectors_is_exported_and_forgotten(world, namespace, tmp_path):
     file = tmp_path / "memory.jsonl"
     with world.open() as memory:
         save(memory, namespace)
@@ -219,7 +217,7 @@ def test_namespace_without_vectors_is_exported_and_forgotten(world: World, names
     check_read(world, namespace)
 
 
-def test_memory_without_models_lists_saved_episodes(world: World, namespace: str) -> None:
+def test_memory_without_models_lists_saved_episodes(world, namespace):
     with world.open() as memory:
         save(memory, namespace)
         options = without_models(memory.settings, "it only looks")
@@ -227,7 +225,7 @@ def test_memory_without_models_lists_saved_episodes(world: World, namespace: str
         assert [episode.content for episode in looking.episodes.list(namespace=namespace)] == [SAID]
 
 
-def test_parallel_first_saves_create_one_schema(world: World, namespace: str) -> None:
+def test_parallel_first_saves_create_one_schema(world, namespace):
     memories = [world.open() for _ in range(6)]
     world.vectors.mend()
     start = threading.Barrier(len(memories))
@@ -253,7 +251,7 @@ def check_read_any(world: World, namespace: str) -> None:
         assert meta == {"model": "hash", "dimension": 64}
 
 
-def test_embedding_model_is_fixed_by_first_embedding(world: World, server: Server, namespace: str) -> None:
+def test_embedding_model_is_fixed_by_first_embedding(world, server, namespace):
     with world.open() as memory:
         save(memory, namespace)
     settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
@@ -288,7 +286,7 @@ def serve(url: str, models: str) -> None:
 
 
 @pytest.mark.system
-def test_process_killed_at_first_writes_loses_no_message(world: World, server: Server, database: Database) -> None:
+def test_process_killed_at_first_writes_loses_no_message(world, server, database):
     chance = random.Random(20)
     acknowledged: dict[str, set[str]] = {}
     with Nursery(server.url, world.models, serving=SERVE) as nursery:

@@ -3,8 +3,6 @@
 The episode is stored in every case, and is finished when the model works again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -15,7 +13,6 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +31,7 @@ from kg_memory.models.operations import AddResult
 from tests.chat_server import Said, chat_server, completion
 from tests.faults.failing import AT, FACT, FAILED, PATIENT, SAID, TIMEOUT, WAITING, Model, Outcome, gone, refusing, slow
 from tests.llm.samples import ASK
-from tests.scripted import HashEmbeddings
+from tests.scripted import HashEmbeddings, stated
 
 SOON = 0.2
 KEY = "hunter2-of-ann"
@@ -43,10 +40,7 @@ READING = {"standard": "EpisodeReading", "thorough": "ExtractedEntities"}
 """The first question of each plan."""
 ECHO = {"type": "object", "properties": {"entities": {"type": "array"}, "facts": {"type": "array"}}}
 ANN, OSLO = {"name": "Ann", "type": "Person"}, {"name": "Oslo", "type": "Place"}
-LIVES = {
-    "subject": "Ann", "predicate": "lives in", "objects": ["Oslo"], "sentence": FACT, "quote": "Oslo",
-    "valid_at": AT, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
-}  # fmt: skip
+LIVES = stated("Ann", "lives in", ["Oslo"], FACT, "Oslo", valid_at=AT)
 
 
 def read(*entities: Any, facts: Any = (LIVES,)) -> str:
@@ -119,7 +113,7 @@ PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong 
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_transient_model_failure_is_retried(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
+def test_transient_model_failure_is_retried(memory, remote, add, name):
     remote.spoil(READING[memory.settings.plan], LASTING[name][0], times=1)
     added = add()
     assert (added.status, added.error, added.facts) == (EpisodeStatus.DONE, None, (FACT,))
@@ -127,9 +121,7 @@ def test_transient_model_failure_is_retried(memory: GraphMemory, remote: Model, 
 
 
 @pytest.mark.parametrize("name", LASTING)
-def test_lasting_model_failure_leaves_episode_to_finish(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
-) -> None:
+def test_lasting_model_failure_leaves_episode_to_finish(memory, remote, add, namespace, name):
     fault, outcome = LASTING[name]
     remote.spoil(READING[memory.settings.plan], fault)
     with pytest.raises(outcome.error, match=outcome.reason):
@@ -148,7 +140,7 @@ def test_lasting_model_failure_leaves_episode_to_finish(
 
 
 @pytest.mark.parametrize("name", ["cut off", "no JSON", "too long a prompt"])
-def test_failed_reading_does_not_stop_others(memory: GraphMemory, remote: Model, namespace: str, name: str) -> None:
+def test_failed_reading_does_not_stop_others(memory, remote, namespace, name):
     fault, outcome = LASTING[name]
 
     failures: list[Any] = []
@@ -169,9 +161,7 @@ def test_failed_reading_does_not_stop_others(memory: GraphMemory, remote: Model,
 
 
 @pytest.mark.parametrize("name", ["500", "429 for an hour", "a wrong key"])
-def test_outage_stops_add_many_and_all_episodes_wait(
-    memory: GraphMemory, remote: Model, namespace: str, name: str
-) -> None:
+def test_outage_stops_add_many_and_all_episodes_wait(memory, remote, namespace, name):
     fault, outcome = LASTING[name]
     given = [{"content": f"I know {who}.", "speaker": "Ann", "at": AT} for who in ("Bob", "Cy", "Dan")]
     memory.episodes.save(given, namespace=namespace)
@@ -202,9 +192,7 @@ REFUSALS: dict[str, Any] = {
 
 @both_plans
 @pytest.mark.parametrize("name", REFUSALS)
-def test_refused_message_is_skipped_and_others_are_read(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
-) -> None:
+def test_refused_message_is_skipped_and_others_are_read(memory, remote, add, namespace, name):
     sent: list[bool] = []
 
     def decline(body: Any) -> Any:
@@ -224,7 +212,7 @@ def test_refused_message_is_skipped_and_others_are_read(
 
 
 @both_plans
-def test_refused_part_of_long_message_is_dropped(memory: GraphMemory, remote: Model, add: Add, namespace: str) -> None:
+def test_refused_part_of_long_message_is_dropped(memory, remote, add, namespace):
     decline = lambda body: REFUSALS["a refusal"] if "attacker" in json.dumps(body) else None  # noqa: E731
     remote.spoil(READING[memory.settings.plan], decline)
     filler = " It rains here and there." * (memory.settings.chunk_size // 20)
@@ -234,7 +222,7 @@ def test_refused_part_of_long_message_is_dropped(memory: GraphMemory, remote: Mo
     assert part.reason == "refused by the model"
 
 
-def test_messages_after_refused_one_are_read_together(memory: GraphMemory, remote: Model, namespace: str) -> None:
+def test_messages_after_refused_one_are_read_together(memory, remote, namespace):
     remote.spoil(
         "EpisodeReading", lambda body: REFUSALS["a filtered prompt"] if "attacker" in json.dumps(body) else None
     )
@@ -272,21 +260,21 @@ FORMS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_answer_in_unusual_field_keeps_all_facts(memory: GraphMemory, remote: Model, add: Add, name: str) -> None:
+def test_answer_in_unusual_field_keeps_all_facts(memory, remote, add, name):
     remote.spoil("EpisodeReading", FORMS[name])
     added = add()
     assert (added.status, added.facts, added.dropped) == (EpisodeStatus.DONE, (FACT,), ())
     assert remote.asked.count("EpisodeReading") == 1
 
 
-def test_invalid_fact_is_reported_as_dropped(memory: GraphMemory, remote: Model, add: Add) -> None:
+def test_invalid_fact_is_reported_as_dropped(memory, remote, add):
     remote.spoil("EpisodeReading", read(ANN, OSLO, facts=[LIVES, {"subject": "Ann", "sentence": "Ann is happy"}]))
     added = add()
     assert [(each.kind, each.text) for each in added.dropped] == [("fact", "Ann is happy")]
     assert (added.facts, added.usage.dropped) == ((FACT,), 1)
 
 
-def test_empty_reply_is_asked_for_in_the_next_format(memory: GraphMemory, remote: Model, add: Add) -> None:
+def test_empty_reply_is_asked_for_in_the_next_format(memory, remote, add):
     remote.spoil("EpisodeReading", lambda body: "" if "response_format" in body else None)
     added = add()
     assert (added.status, added.facts) == (EpisodeStatus.DONE, (FACT,))
@@ -298,9 +286,7 @@ USEFUL: dict[str, tuple[Any, set[str]]] = {
     "a name of 100 kB": (read(ANN, OSLO, {"name": "X" * 100_000, "type": "Person"}), {"Ann", "Oslo"}),
     "a type of 100 kB": (read(ANN, OSLO, {"name": "Bob", "type": "X" * 100_000}), {"Ann", "Oslo"}),
     "some invalid items": (read(ANN, OSLO, None, [], {"type": "Place"}), {"Ann", "Oslo"}),
-    "cut off after whole items": (
-        Said(completion(read(ANN, OSLO)[:-2] + ', {"sub', "length")), {"Ann", "Oslo"},
-    ),
+    "cut off after whole items": (Said(completion(read(ANN, OSLO)[:-2] + ', {"sub', "length")), {"Ann", "Oslo"}),
     "another language": (read(ANN, {"name": "奥斯陆", "type": "地点"}, facts=()), {"Ann", "奥斯陆"}),
     "control characters": (read(ANN, {"name": "Os\x00lo\ud800", "type": "Place"}, facts=()), {"Ann", "Os\ufffdlo\ufffd"}),
     "entities twice": (read(ANN, OSLO, OSLO, {"name": "OSLO", "type": "Place"}), {"Ann", "Oslo"}),
@@ -311,9 +297,7 @@ USEFUL: dict[str, tuple[Any, set[str]]] = {
 
 @both_plans
 @pytest.mark.parametrize("name", USEFUL)
-def test_odd_answer_keeps_valid_entities(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
-) -> None:
+def test_odd_answer_keeps_valid_entities(memory, remote, add, namespace, name):
     said, names = USEFUL[name]
     remote.spoil(READING[memory.settings.plan], said)
     added = add()
@@ -325,7 +309,7 @@ def test_odd_answer_keeps_valid_entities(
 
 
 @both_plans
-def test_facts_about_unknown_entities_are_dropped(memory: GraphMemory, remote: Model, add: Add, namespace: str) -> None:
+def test_facts_about_unknown_entities_are_dropped(memory, remote, add, namespace):
     if memory.settings.plan == "standard":  # facts refer by name: an unlisted subject or object becomes an entity
         remote.spoil(
             "EpisodeReading", read(ANN, facts=[LIVES, {**LIVES, "objects": ["it"]}, {**LIVES, "subject": "I"}])
@@ -353,9 +337,7 @@ LATER = {
 
 @both_plans
 @pytest.mark.parametrize("name", LATER)
-def test_answers_about_unknown_ids_change_nothing(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str, name: str
-) -> None:
+def test_answers_about_unknown_ids_change_nothing(memory, remote, add, namespace, name):
     kind, said = LATER[name]
     remote.spoil(kind, json.dumps(said))
     assert add("I live in Paris.").status is EpisodeStatus.DONE
@@ -370,9 +352,7 @@ def test_answers_about_unknown_ids_change_nothing(
 @both_plans
 @pytest.mark.parametrize("kind", ["FactVerdicts", "Resolutions", "CanonicalPredicates"])
 @pytest.mark.parametrize("name", ["500", "a refusal", "no JSON"])
-def test_failure_of_later_question_leaves_nothing_half_written(
-    memory: GraphMemory, remote: Model, add: Add, namespace: str, kind: str, name: str
-) -> None:
+def test_failure_of_later_question_leaves_nothing_half_written(memory, remote, add, namespace, kind, name):
     fault, outcome = {**LASTING, "a refusal": (REFUSALS["a refusal"], Outcome(errors.ModelRefusal, FAILED, ""))}[name]
     add("I live in Paris.")
     before = memory.stats(namespace=namespace)
@@ -394,9 +374,7 @@ def test_failure_of_later_question_leaves_nothing_half_written(
     assert "Ann lives in Oslo" in added.facts
 
 
-def test_error_with_api_key_is_stored_raised_and_logged_without(
-    server: Server, namespace: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_error_with_api_key_is_stored_raised_and_logged_without(server, namespace, tmp_path, caplog):
     caplog.set_level(logging.DEBUG, "kg_memory")
     with chat_server(lambda *_: refusing(400, f"Incorrect API key provided: {KEY}.")) as url:
         settings = Settings(url=server.url, base_url=url, api_key=KEY, model="scripted", embedding_model="offline")
@@ -470,7 +448,7 @@ def answering(response: Iterable[bytes]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("headers", [b"", b"Content-Length: 99\r\n\r\n"])
-def test_slow_byte_stream_raises_timeout(ask: Callable[[str], Any], headers: bytes) -> None:
+def test_slow_byte_stream_raises_timeout(ask, headers):
     began = time.monotonic()
     with (
         answering((b"HTTP/1.1 200 OK\r\n" + headers, *(b"X: y\r\n",) * 30)) as url,
@@ -480,7 +458,7 @@ def test_slow_byte_stream_raises_timeout(ask: Callable[[str], Any], headers: byt
     assert time.monotonic() - began < 5 * SOON
 
 
-def test_model_clients_do_not_follow_redirects(ask: Callable[[str], Any]) -> None:
+def test_model_clients_do_not_follow_redirects(ask):
     asked: list[str] = []
     with (
         chat_server(lambda name, _: asked.append(name)) as other,
@@ -491,7 +469,7 @@ def test_model_clients_do_not_follow_redirects(ask: Callable[[str], Any]) -> Non
     assert not asked
 
 
-def test_model_clients_have_connections_per_event_loop() -> None:
+def test_model_clients_have_connections_per_event_loop():
     asked: list[str] = []
     with chat_server(lambda name, _: asked.append(name)) as url:
         for name in ("embeddings", "chat"):

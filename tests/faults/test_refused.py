@@ -1,7 +1,5 @@
 """Refusals and delays of the database: a replica, no memory, a restart, a failover, a timeout, a new index."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -43,7 +41,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
         yield made
 
 
-def test_replica_as_url_reads_and_write_error_names_setting(node: Node, tmp_path: Path) -> None:
+def test_replica_as_url_reads_and_write_error_names_setting(node, tmp_path):
     with running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port)) as copy:
         until(lambda: copy.redis.info("replication")["master_link_status"] == "up")
         with opened(node.url()) as memory, opened(copy.url()) as reader:
@@ -57,7 +55,7 @@ def test_replica_as_url_reads_and_write_error_names_setting(node: Node, tmp_path
                     reader.add(PARIS, speaker="Ann", namespace=name)
 
 
-def test_failover_behind_one_url_loses_no_replicated_write(node: Node, tmp_path: Path) -> None:
+def test_failover_behind_one_url_loses_no_replicated_write(node, tmp_path):
     address = f"{tmp_path}/other"
     with (
         running(tmp_path / "copy", "--replicaof", "127.0.0.1", str(node.port), "--unixsocket", address) as copy,
@@ -79,7 +77,7 @@ def test_failover_behind_one_url_loses_no_replicated_write(node: Node, tmp_path:
         assert copy.redis.info("replication")["role"] == "master"
 
 
-def test_server_out_of_memory_serves_reads_and_recovers(node: Node) -> None:
+def test_server_out_of_memory_serves_reads_and_recovers(node):
     with opened(node.url()) as memory:
         add(memory, OSLO)
         node.redis.config_set("maxmemory", "1mb")
@@ -91,7 +89,7 @@ def test_server_out_of_memory_serves_reads_and_recovers(node: Node) -> None:
         assert memory.stats().facts == 2
 
 
-def test_missing_password_error_names_url(node: Node) -> None:
+def test_missing_password_error_names_url(node):
     node.redis.config_set("requirepass", "x")
     with opened(node.url()) as memory, pytest.raises(DatabaseUnavailable, match="check name and password in the URL"):
         memory.stats()
@@ -100,7 +98,7 @@ def test_missing_password_error_names_url(node: Node) -> None:
     node.redis.config_set("requirepass", "")
 
 
-def test_write_over_timeout_is_rolled_back(node: Node) -> None:
+def test_write_over_timeout_is_rolled_back(node):
     database = Database(node)
     driver = open_driver(Scripted(), HashEmbeddings(), database)
     driver.run(write("CREATE (:Own)"), "n")
@@ -127,7 +125,7 @@ def running_persistent(folder: Path, port: int) -> AbstractContextManager[Node]:
     return started([str(found.redis_server), *where, *module], port)
 
 
-def test_restarted_server_is_used_after_indices_are_built(tmp_path: Path) -> None:
+def test_restarted_server_is_used_after_indices_are_built(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

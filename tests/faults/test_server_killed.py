@@ -1,7 +1,5 @@
 """The embedded server is killed at every command of a run: the client raises, and its next call restarts the server."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ from kg_memory.contrib.embedded import binaries
 from kg_memory.falkor.connect import Database
 from kg_memory.memory import open as opening
 from tests.faults.cutting import Open, add_at_every_command, save_at_every_command
-from tests.faults.proxy import How, Plan, Proxy
+from tests.faults.proxy import Plan, Proxy
 from tests.faults.whole import Tenant
 from tests.scripted import At, HashEmbeddings, Scripted
 
@@ -69,10 +67,10 @@ def opened(behind: Behind, monkeypatch: pytest.MonkeyPatch) -> Open:
     return lambda: GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings())
 
 
-def test_server_killed_in_first_save_loses_nothing(behind: Behind, opened: Open) -> None:
+def test_server_killed_in_first_save_loses_nothing(behind, opened):
     save_at_every_command(behind.plan, Tenant(behind.direct), opened, "unanswered")
 
 
 @pytest.mark.parametrize("how", ["unsent", "unanswered"])
-def test_server_killed_in_add_loses_nothing_and_pays_once(behind: Behind, opened: Open, how: How) -> None:
+def test_server_killed_in_add_loses_nothing_and_pays_once(behind, opened, how):
     add_at_every_command(behind.plan, Tenant(behind.direct), opened, how)

@@ -1,9 +1,5 @@
 """Several writers under random faults; `python -m tests.faults.soak` does the same for longer."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.faults.soak import Soak
@@ -11,7 +7,7 @@ from tests.faults.soak import Soak
 pytestmark = pytest.mark.system
 
 
-def test_writers_under_random_faults_store_each_message_once(tmp_path: Path) -> None:
+def test_writers_under_random_faults_store_each_message_once(tmp_path):
     soak = Soak(tmp_path, episodes=100, seed=1)
     assert soak.run() == []
     assert min(soak.done[fault] for fault in ("killed writers", "killed servers", "cut connections")) > 0

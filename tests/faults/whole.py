@@ -1,7 +1,5 @@
 """Invariants of a graph at any moment, and the comparison of two graphs with the same content."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Forgetting: what was said is gone, and all else is as if it had never been said."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Forgetting a message gives what there would be if it had never been said, on a real database."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The audit log of `forget`: changes are detected, no entry is lost, and no entry has text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

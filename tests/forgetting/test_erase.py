@@ -1,7 +1,5 @@
 """Erasure: forgotten text is neither in the files of the embedded server nor in its streams and logs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `forget` deletes with a message, and what stays, on a real server."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory import AddResult
@@ -10,6 +8,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.text.identity import belief_id, decision_id
 from tests.forgetting import residue
+from tests.scripted import stated
 
 
 def test_a_forgotten_message_leaves_nothing(verbs, rows):
@@ -198,11 +197,8 @@ def test_forget_removes_name_only_the_message_used(world, rows, model):
         ]
     }
     model.rules["facts"] = lambda fields: {
-        "facts": [
-            {"subject": 0, "predicate": "knows", "objects": [1], "sentence": f"Ann knows {fields['entities'][1]['name']}",
-             "quote": "Robert", "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0}
-        ]
-    }  # fmt: skip
+        "facts": [stated(0, "knows", [1], f"Ann knows {fields['entities'][1]['name']}", "Robert")]
+    }
     world.add("I know Robert.", speaker="Ann", at="2024-01-01", thread="a")
     full = world.add("Robert Zebulon is a friend.", speaker="Ann", at="2024-02-01", thread="b")
     world.add("Robert called.", speaker="Ann", at="2024-03-01", thread="c")

@@ -1,13 +1,11 @@
 """The plan of every query of forgetting: which index it uses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from kg_memory.contrib import residue
-from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.graph import build
 from kg_memory.maintenance.forgetting import cypher, selection
 from kg_memory.maintenance.forgetting.forget import forget
@@ -34,7 +32,7 @@ There are few decisions about identities.
 """
 
 
-def test_forget_queries_use_an_index(database: Database):
+def test_forget_queries_use_an_index(database):
     settings = Settings(url="falkor://elsewhere")
     driver, used = open_driver(Scripted(), HashEmbeddings(), database), dict[str, Query]()
     graph = build(driver, Settings()).compile()

@@ -1,7 +1,5 @@
 """`forget` is killed before each write: repeated, it completes, and the audit log counts it once."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import Counter

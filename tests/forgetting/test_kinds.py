@@ -1,7 +1,5 @@
 """Whole threads, speakers, sources, people and namespaces are forgotten, and what others said stays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The residue search finds every trace that `forget` leaves, of any kind and anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 from typing import Any

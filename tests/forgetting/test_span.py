@@ -1,7 +1,5 @@
 """`forget` with a span: the characters are deleted, and the rest is extracted as if it alone had been said."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

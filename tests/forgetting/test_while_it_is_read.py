@@ -1,7 +1,5 @@
 """What is forgotten during an ingestion does not come back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`forget` during concurrent writes: no new message is lost, and no forgotten one comes back."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

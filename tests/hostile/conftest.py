@@ -1,7 +1,5 @@
 """The examples of the fuzz tests: few and the same in each run, or ``KG_MEMORY_FUZZ`` random ones."""
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import HealthCheck, settings

@@ -1,7 +1,5 @@
 """Checks that each text of a context is in its place: no forged line, no closed tag, no text outside."""
 
-from __future__ import annotations
-
 import json
 import re
 from xml.etree import ElementTree as ET

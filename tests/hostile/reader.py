@@ -1,7 +1,5 @@
 """A model that returns hostile text: as names, predicates, sentences, quotes, dates, reasons and summaries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.scripted import Fields, Scripted

@@ -3,8 +3,6 @@
 ``KG_MEMORY_FUZZ=20000 pytest tests/hostile/test_fuzz.py`` runs longer, with other texts each time.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import suppress
@@ -32,7 +30,7 @@ from kg_memory.llm.prompts import OPTIONAL
 from kg_memory.models import filters
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.retrieval.context.templates import TEMPLATES, render
-from kg_memory.runtime.effects import Ask, PromptTemplate
+from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import parse_instant, parse_period
 from kg_memory.text.dates import find_dates
@@ -77,7 +75,7 @@ ANSWERS = TEXTS | VALUES.map(dumped) | st.tuples(TEXTS, VALUES.map(dumped), TEXT
 
 @FUZZ
 @given(ANSWERS, st.sampled_from(ALL))
-def test_parse_reads_or_refuses_any_model_answer(text: str, prompt: PromptTemplate[Any]) -> None:
+def test_parse_reads_or_refuses_any_model_answer(text, prompt):
     try:
         found = parse(text, prompt.answer)
     except InvalidAnswer:
@@ -89,7 +87,7 @@ def test_parse_reads_or_refuses_any_model_answer(text: str, prompt: PromptTempla
 
 @FUZZ
 @given(VALUES, TEXTS, st.sampled_from(ALL))
-def test_prompt_keeps_any_data_in_its_fences(value: Any, text: str, prompt: PromptTemplate[Any]) -> None:
+def test_prompt_keeps_any_data_in_its_fences(value, text, prompt):
     fields = dict(zip(sorted(prompt.fields), cycle((value, text)), strict=False))
     code = "012345678901234"
     with patch.multiple(prompts, _CODE=code, _random_code=lambda: code):
@@ -101,9 +99,7 @@ def test_prompt_keeps_any_data_in_its_fences(value: Any, text: str, prompt: Prom
 
 @FUZZ
 @given(st.binary(max_size=200) | (TEXTS | VALUES.map(dumped)).map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(["x.json", "x.jsonl", "x.txt"]), st.sampled_from([None, *FORMATS]))  # fmt: skip
-def test_chat_reader_reads_or_refuses_any_file(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes, name: str, form: Any
-) -> None:
+def test_chat_reader_reads_or_refuses_any_file(tmp_path_factory, content, name, form):
     path = Path(tmp_path_factory.getbasetemp()) / name
     path.write_bytes(content)
     reading = read_file(path, format=form, at=NOW)
@@ -113,7 +109,7 @@ def test_chat_reader_reads_or_refuses_any_file(
 
 @FUZZ
 @given(TEXTS)
-def test_date_parsers_accept_any_text(text: str) -> None:
+def test_date_parsers_accept_any_text(text):
     for mention in find_dates(text, NOW):
         assert 0 <= mention.start < mention.end <= len(text)
     parse_instant(text)
@@ -124,7 +120,7 @@ def test_date_parsers_accept_any_text(text: str) -> None:
 
 @FUZZ
 @given(VALUES | st.dictionaries(st.sampled_from([*filters.FIELDS, "and", "or", "not"]), VALUES, max_size=3))
-def test_parse_filter_accepts_or_refuses_any_value(value: Any) -> None:
+def test_parse_filter_accepts_or_refuses_any_value(value):
     try:
         where = filters.parse_filter(value)
     except InputError:
@@ -134,14 +130,14 @@ def test_parse_filter_accepts_or_refuses_any_value(value: Any) -> None:
 
 @FUZZ
 @given(TEXTS, st.integers(0, 400))
-def test_templates_keep_any_text_in_its_place(text: str, room: int) -> None:
+def test_templates_keep_any_text_in_its_place(text, room):
     for name in TEMPLATES:
         all_in_place(name, render(hostile(text), room, name))
 
 
 @FUZZ
 @given(TEXTS, st.dictionaries(st.text(min_size=1, max_size=8), VALUES, max_size=4))
-def test_to_literal_writes_any_value_as_one_literal(text: str, values: dict[str, Any]) -> None:
+def test_to_literal_writes_any_value_as_one_literal(text, values):
     assert to_literal(text) == quote_string(text)
     inner = to_literal(text)[1:-1]
     assert '"' not in inner.replace("\\\\", "").replace('\\"', "")
@@ -157,7 +153,7 @@ def test_to_literal_writes_any_value_as_one_literal(text: str, values: dict[str,
 
 @FUZZ
 @given(TEXTS | VALUES.map(dumped), st.sampled_from(["message", "text", "json"]), SCALARS, SCALARS)
-def test_validate_episode_accepts_or_refuses_any_message(content: str, kind: str, speaker: Any, at: Any) -> None:
+def test_validate_episode_accepts_or_refuses_any_message(content, kind, speaker, at):
     given = {"content": content, "kind": kind, "speaker": speaker, "thread": speaker, "at": at, "trust": at}
     try:
         found = validate_episode(given, Settings(redact="secrets,personal"), 0)
@@ -170,7 +166,7 @@ def test_validate_episode_accepts_or_refuses_any_message(content: str, kind: str
 
 @FUZZ
 @given(TEXTS)
-def test_text_functions_accept_any_text(text: str) -> None:
+def test_text_functions_accept_any_text(text):
     assert all(terms(text))
     assert canonical_name(canonical_name(text)) == canonical_name(text)
     assert len(display_name(text).encode()) <= 512
@@ -182,7 +178,7 @@ def test_text_functions_accept_any_text(text: str) -> None:
 @FUZZ
 @given(VALUES)
 @example({"APIKEY": -1000000})
-def test_redact_json_keeps_the_type_of_any_record(value: Any) -> None:
+def test_redact_json_keeps_the_type_of_any_record(value):
     record = json.dumps(value, default=str)
     left = json.loads(redact_json(record, "secrets,personal"))
     assert type(left) in (type(json.loads(record)), str)

@@ -1,7 +1,5 @@
 """Hundreds of hostile messages, read by rules and by a model that returns them: each text stays in its place."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -90,7 +88,7 @@ def hostile(request: Any, server: Any, database: Database, look: Callable[[str],
             assert set(database.namespaces()) == {*names, request.param}
 
 
-def test_hostile_messages_are_stored_unchanged_and_read(hostile: Any) -> None:
+def test_hostile_messages_are_stored_unchanged_and_read(hostile):
     memory, namespace, added = hostile
     assert {each.status for each in added} == {EpisodeStatus.DONE}
     stored = {each.id: each for each in memory.episodes.list(namespace=namespace, limit=10_000)}
@@ -102,7 +100,7 @@ def test_hostile_messages_are_stored_unchanged_and_read(hostile: Any) -> None:
         assert memory.stats(namespace=namespace).facts >= 150
 
 
-def test_search_renders_hostile_texts_in_their_places(hostile: Any) -> None:
+def test_search_renders_hostile_texts_in_their_places(hostile):
     memory, namespace, _ = hostile
     for text in MESSAGES[READERS.index(namespace) :: 5]:
         found = memory.search(text if text.strip() else f"[{text}]", namespace=namespace, limit=5)
@@ -111,7 +109,7 @@ def test_search_renders_hostile_texts_in_their_places(hostile: Any) -> None:
             all_in_place(name, render(found, ROOM, name))
 
 
-def test_hostile_names_and_filters_raise_no_error(hostile: Any) -> None:
+def test_hostile_names_and_filters_raise_no_error(hostile):
     memory, namespace, _ = hostile
     for family, texts in groupby(EPISODES, key=lambda each: each["thread"]):
         text = next(texts)["content"]

@@ -1,11 +1,9 @@
 """Names of every form in real conversations, as entities, types, predicates and questions."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.errors import InputError
-from tests.scripted import Scripted
+from tests.scripted import Scripted, stated
 
 NAMES = [
     '"Eternal Sunshine of the Spotless Mind"', "Nate. It's", "I. That", "'s INTENSE! There'", "Yeah.. Thanks", "Dairy-free", "–", "—", "’",
@@ -20,16 +18,7 @@ def test_any_name_is_stored_and_searched(opened, database, namespace, plan):
     def read(fields):
         entities = [{"name": name[:512], "type": name[:64]} for name in NAMES if name != "\ud800"]
         facts = [
-            {
-                "subject": one["name"],
-                "predicate": one["type"],
-                "objects": [another["name"]],
-                "sentence": f"{one['name']} {another['name']}",
-                "quote": "Names",
-                "confidence": 1.0,
-                **dict.fromkeys(("valid_at", "invalid_at")),
-                "edge_type": "semantic",
-            }
+            stated(one["name"], one["type"], [another["name"]], f"{one['name']} {another['name']}", "Names")
             for one, another in zip(entities, [*entities[1:], entities[0]], strict=True)
         ]
         return {"entities": entities, "facts": facts}

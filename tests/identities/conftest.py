@@ -1,7 +1,5 @@
 """A memory whose messages list their facts, so that a test determines what is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.contrib.embedded import Server
 from kg_memory.settings import Settings
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings, Scripted, stated
 
 Told = tuple[str, str, str]
 PLACES = frozenset({"Oslo", "Bergen", "Rome", "Paris"})
@@ -24,15 +22,11 @@ def read_facts(facts: Iterable[Sequence[str]], types: Mapping[str, str], end: st
     """Return the answer that reads (subject, predicate, value) *facts*, whose sentences have an *end*."""
     facts = list(facts)
     names = dict.fromkeys(name for subject, _, value in facts for name in (subject, value))
-    stated = [
-        {
-            "subject": subject, "predicate": predicate, "objects": [value], "valid_at": None, "invalid_at": None,
-            "sentence": f"{subject} {predicate.lower().replace('_', ' ')} {value}{end}", "quote": value,
-            "edge_type": "semantic", "confidence": 0.9,
-        }
+    read = [
+        stated(subject, predicate, [value], f"{subject} {predicate.lower().replace('_', ' ')} {value}{end}", value)
         for subject, predicate, value in facts
-    ]  # fmt: skip
-    return {"entities": [{"name": name, "type": types.get(name) or typed(name)} for name in names], "facts": stated}
+    ]
+    return {"entities": [{"name": name, "type": types.get(name) or typed(name)} for name in names], "facts": read}
 
 
 class Teller(Scripted):

@@ -1,7 +1,5 @@
 """The first person in a question means the asker, who does not affect questions about others."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.errors import InputError

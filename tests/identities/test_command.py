@@ -21,7 +21,7 @@ def talk(run: Run, tmp_path, request) -> str:
     return name
 
 
-def test_entities_command_merges_splits_lists_and_undoes(run: Run, talk: str) -> None:
+def test_entities_command_merges_splits_lists_and_undoes(run, talk):
     place = ("-n", talk)
     code, out, _ = run("entities", "merge", "Tom", "Nora", "--by", "Cy", "--reason", "same account", *place)
     assert code == 0
@@ -52,7 +52,7 @@ def test_entities_command_merges_splits_lists_and_undoes(run: Run, talk: str) ->
         (("list", "--reason", "x"), "--reason goes with"),
     ],
 )
-def test_entities_command_refuses_bad_arguments(run: Run, talk: str, arguments: tuple[str, ...], message: str) -> None:
+def test_entities_command_refuses_bad_arguments(run, talk, arguments, message):
     code, _, err = run("entities", *arguments, "-n", talk)
     assert (code, message in err) == (1, True), err
     assert json.loads(run("entities", "decisions", "--json", "-n", talk)[1]) == []

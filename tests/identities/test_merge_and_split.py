@@ -1,7 +1,5 @@
 """Entities are merged and split by their sources, with undo; no data is lost, and later messages respect it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Namesakes: the model is asked if new facts contradict existing ones, and explicit namesakes are separated."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Fixtures for ingestion: the whole graph on a real database, and access to what it stores."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial

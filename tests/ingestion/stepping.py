@@ -1,7 +1,5 @@
 """Run single steps as nodes do, from plain states to plain updates; a list has the answers to the flow's effects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any

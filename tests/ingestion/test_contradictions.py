@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from kg_memory.settings import Settings
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy
 from kg_memory.text.identity import verdict_id
+from tests.ingestion import stepping
 from tests.ingestion.stepping import NOW, answered, entity, state
 
 KNOWN = [entity("Ann", known=True), entity("Paris", "Place", known=True), entity("Bob")]
@@ -36,12 +35,9 @@ def judge(given: dict[str, Any], settings: Settings) -> Flow[dict[str, Any]]:
 def fact(id_: str = "new", objects: tuple[int, ...] = (1,), **given: Any) -> dict[str, Any]:
     """Return a fact about Ann as `date` returns it."""
     return {
-        "id": id_, "subject": 0, "subject_id": "id Ann", "predicate": "LIVES_IN", "wording": "LIVES_IN",
-        "objects": list(objects), "object_ids": [KNOWN[each]["id"] for each in objects], "single_valued": True,
-        "declared": False, "family": "residence", "sentence": f"Ann lives in {id_}.", "start": 0, "end": 15,
-        "quoted": True, "stated_from": None, "stated_until": None, "stated_at": NOW, "valid_at": NOW,
-        "invalid_at": OPEN_END, "precision": "instant", "window_end": OPEN_END, "confidence": 1.0,
-        "edge_type": "semantic", "same_as": None, "corrects": False, "refuted": False, "restated": False, **given,
+        **stepping.fact(id_, objects), "object_ids": [KNOWN[each]["id"] for each in objects], "valid_at": NOW,
+        "invalid_at": OPEN_END, "precision": "instant", "window_end": OPEN_END, "same_as": None, "corrects": False,
+        "refuted": False, "restated": False, **given,
     }  # fmt: skip
 
 
@@ -261,23 +257,17 @@ def test_verdict_confidence_decides_its_ruling(sure, ruling, kind):
     assert [each["ruling"] for each in result["verdicts"]] == expected
 
 
-@pytest.mark.parametrize("kind", ["complements", "temporary", "unrelated", "duplicate"])
-def test_non_contradicting_verdicts_end_no_fact(kind):
-    """Verdicts of these four kinds end no existing fact.
-
-    Features: C49, D32.
-    """
-    result, _ = run([fact()], [stored()], verdict(kind))
-    assert result["verdicts"] == []
-
-
 @pytest.mark.parametrize(
     "odd",
     [
-        verdict("supersedes", 7), verdict("supersedes", -1), verdict("supersedes", new=5),
-        verdict("supersedes", new=-1), verdict("rules out"), verdict(""),
+        verdict("supersedes", 7),
+        verdict("supersedes", -1),
+        verdict("supersedes", new=5),
+        verdict("supersedes", new=-1),
+        verdict("rules out"),
+        verdict(""),
     ],
-)  # fmt: skip
+)
 def test_verdicts_of_unknown_kind_or_pair_are_ignored(odd):
     result, _ = run([fact()], [stored()], odd)
     assert (result["verdicts"], result["facts"][0]["same_as"]) == ([], None)
@@ -326,11 +316,6 @@ def test_temporary_fact_retains_its_stated_end():
 REDATED = fact("old", valid_at=NOW - 100 * DAY, stated_from="2023-09-23", precision="day")
 
 
-def test_judge_asks_about_same_fact_with_other_date():
-    _, [asked] = redated()
-    assert [each["id"] for each in asked.fields["facts"][0]["existing"]] == [0]
-
-
 def redated(*verdicts: dict[str, Any], new: dict[str, Any] = REDATED) -> tuple[dict[str, Any], list[Ask]]:
     return run([new], [stored("old"), stored("other")], *verdicts)
 
@@ -338,10 +323,14 @@ def redated(*verdicts: dict[str, Any], new: dict[str, Any] = REDATED) -> tuple[d
 @pytest.mark.parametrize(
     ("told", "corrects"),
     [
-        ([verdict("conflicts")], True), ([verdict("conflicts", sure=0.7)], False), ([verdict("duplicate")], False),
-        ([verdict("conflicts", holds="known")], False), ([], False), ([verdict("supersedes")], False),
+        ([verdict("conflicts")], True),
+        ([verdict("conflicts", sure=0.7)], False),
+        ([verdict("duplicate")], False),
+        ([verdict("conflicts", holds="known")], False),
+        ([], False),
+        ([verdict("supersedes")], False),
     ],
-)  # fmt: skip
+)
 def test_date_is_corrected_only_by_sure_conflict_for_new_fact(told, corrects):
     result, _ = redated(*told)
     assert (result["facts"][0]["same_as"], result["facts"][0]["corrects"]) == ("old", corrects)
@@ -351,10 +340,13 @@ def test_date_is_corrected_only_by_sure_conflict_for_new_fact(told, corrects):
 @pytest.mark.parametrize(
     "same",
     [
-        {"stated_from": None}, {"valid_at": OPEN_START}, {"valid_at": NOW}, {"valid_at": 5 + DAY // 2},
+        {"stated_from": None},
+        {"valid_at": OPEN_START},
+        {"valid_at": NOW},
+        {"valid_at": 5 + DAY // 2},
         {"valid_at": 5, "precision": "instant"},
     ],
-)  # fmt: skip
+)
 def test_judge_asks_nothing_about_same_or_missing_date(same):
     assert unasked([{**REDATED, **same}], [stored("old")])["facts"][0]["same_as"] == "old"
 

@@ -1,7 +1,5 @@
 """Step 6, date: dates of the model get the precision of the words, and words give dates that the model did not."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The plan `economy`: several messages are read by one model call (real database)."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

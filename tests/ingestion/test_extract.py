@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.llm.prompts import EXTRACT_JSON, EXTRACT_MESSAGE, EXTRACT_TEXT
@@ -80,18 +78,6 @@ def test_entity_name_has_no_line_breaks():
     assert names(state(), [found("New\nYork \x07City")]) == ["Ann", "New York City"]
 
 
-def test_max_entities_limits_a_piece_and_reports_the_rest():
-    many = found(*(f"Friend {number}" for number in range(9)))
-    assert names(state(), [many], Settings(max_entities=3, plan="thorough")) == [
-        "Ann",
-        "Friend 0",
-        "Friend 1",
-        "Friend 2",
-    ]
-    result, _ = answered(extract(state(), Settings(max_entities=3, plan="thorough")), many)
-    assert [each["text"] for each in result["dropped"]] == [f"Friend {number}" for number in range(3, 9)]
-
-
 def test_entity_type_becomes_a_declared_type():
     """An unknown entity type becomes the first declared type; a known one gets its declared spelling.
 
@@ -108,13 +94,6 @@ def test_speaker_has_the_first_type_without_a_person_type():
         extract(state(), Settings(entity_types=(EntityType("Thing", "anything"),), plan="thorough")), found()
     )
     assert [(each["name"], each["type"]) for each in result["mentions"]] == [("Ann", "Thing")]
-
-
-def test_extract_asks_about_each_piece_and_joins_answers():
-    given = state("One. Two.", pieces=[{"content": "One. ", "start": 0}, {"content": "Two.", "start": 5}])
-    result, asked = answered(extract(given, SETTINGS), found("Oslo", "Bob"), found("Rome", "bob"))
-    assert [each["name"] for each in result["mentions"]] == ["Ann", "Oslo", "Bob", "Rome"]
-    assert [each.fields["episode"]["content"] for each in asked] == ["One. ", "Two."]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -41,10 +39,15 @@ def test_fact_has_subject_objects_sentence_and_quote_position():
 @pytest.mark.parametrize(
     "odd",
     [
-        {"subject": 3}, {"subject": -1}, {"objects": [3]}, {"objects": [-1]}, {"objects": [0, 7]},
-        {"sentence": "", "quote": ""}, {"sentence": " \n"},
+        {"subject": 3},
+        {"subject": -1},
+        {"objects": [3]},
+        {"objects": [-1]},
+        {"objects": [0, 7]},
+        {"sentence": "", "quote": ""},
+        {"sentence": " \n"},
     ],
-)  # fmt: skip
+)
 def test_fact_with_unknown_entity_or_no_content_is_dropped(odd):
     """Facts about unknown entities, and facts without content, are dropped.
 
@@ -77,17 +80,6 @@ def test_rests_on_indexes_become_premise_ids():
 def test_repeated_sentence_gives_one_fact():
     """Features: B7."""
     assert len(found(stated(), stated(sentence="ann lives in OSLO"), stated(sentence="Ann is of Oslo."))) == 2
-
-
-def test_max_facts_limits_the_number_of_facts():
-    assert len(found(*(stated(sentence=f"Ann did {n}.") for n in range(5)), max_facts=2)) == 2
-
-
-def test_quote_in_later_piece_has_offset_in_the_whole_text():
-    pieces = [{"content": "Long ago. ", "start": 0}, {"content": "I live in Oslo.", "start": 10}]
-    flow = facts(state("Long ago. I live in Oslo.", entities=PEOPLE, pieces=pieces), Settings())
-    result, _ = answered(flow, ExtractedFacts(facts=[]), ExtractedFacts(facts=[stated()]), [])
-    assert (result["facts"][0]["start"], result["facts"][0]["end"]) == (12, 24)
 
 
 def test_facts_prompt_has_names_used_in_the_episode():

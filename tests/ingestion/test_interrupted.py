@@ -1,7 +1,5 @@
 """An episode whose reading kills the process fails after some attempts; the other episodes are read."""
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -1,9 +1,8 @@
 """States, former states, events and plans, from the answer of a model to the lines of a context."""
 
-from __future__ import annotations
-
 import pytest
 
+from tests import scripted
 from tests.scripted import Scripted
 
 CONTENT = (
@@ -14,10 +13,7 @@ CONTENT = (
 
 def stated(subject, predicate, objects, sentence, **fields):
     quote = next(part for part in CONTENT.split(". ") if part.startswith(sentence))
-    return {
-        "subject": subject, "predicate": predicate, "objects": objects, "sentence": sentence, "quote": quote,
-        "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0, **fields,
-    }  # fmt: skip
+    return scripted.stated(subject, predicate, objects, sentence, quote, **fields)
 
 
 READ = (

@@ -1,7 +1,5 @@
 """Input over a limit is refused or cut with a report, and does not affect other input."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -15,7 +13,7 @@ from kg_memory.ingestion import date, dedupe, extract, facts, invalidate, receiv
 from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, MOST_VALUES, measure_depth
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings, Scripted, stated
 
 HUGE = "N" * 100_000
 
@@ -23,15 +21,11 @@ HUGE = "N" * 100_000
 def many(fields: Any) -> Any:
     """Answer with 10,000 entities and facts, and a name of 100 kB among them."""
     names = [HUGE, *(f"Name {place}" for place in range(10_000))]
-    fact = {
-        "predicate": "knows", "objects": ["Oslo"], "sentence": "x knows Oslo", "quote": "", "valid_at": None,
-        "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
-    }  # fmt: skip
-    facts = [{**fact, "subject": name, "sentence": f"{name} knows Oslo"} for name in names]
+    facts = [stated(name, "knows", ["Oslo"], f"{name} knows Oslo") for name in names]
     return {"entities": [{"name": name, "type": "Person"} for name in names], "facts": facts}
 
 
-def test_huge_answer_is_cut_and_next_message_is_read(server, settings, namespace) -> None:
+def test_huge_answer_is_cut_and_next_message_is_read(server, settings, namespace):
     chosen = settings.with_(url=server.url, plan="standard", api_key="none")
     model = Scripted(read=many)
     with (
@@ -47,7 +41,7 @@ def test_huge_answer_is_cut_and_next_message_is_read(server, settings, namespace
         assert memory.add("Ann lives in Rome.", at="2024-05-02", namespace=namespace).facts == ("Ann lives in Rome",)
 
 
-def test_entity_limit_applies_to_the_whole_episode(memory, model, namespace, monkeypatch, caplog) -> None:
+def test_entity_limit_applies_to_the_whole_episode(memory, model, namespace, monkeypatch, caplog):
     """The limit of entities applies to the whole episode, not to each piece; a warning counts the dropped ones.
 
     Features: C11.
@@ -62,7 +56,7 @@ def test_entity_limit_applies_to_the_whole_episode(memory, model, namespace, mon
     assert "left out of the reading, entity: 2, over the limit of one episode: split the episode" in caplog.text
 
 
-def test_facts_saved_in_batches_equal_those_saved_at_once(memory, namespace, monkeypatch) -> None:
+def test_facts_saved_in_batches_equal_those_saved_at_once(memory, namespace, monkeypatch):
     facts = [
         {"subject": f"Person {n % 3}", "predicate": "KNOWS", "object": f"Friend {n}", "valid_at": f"20{n:02}"}
         for n in range(1, 9)
@@ -83,7 +77,7 @@ def test_facts_saved_in_batches_equal_those_saved_at_once(memory, namespace, mon
     assert graphs[0][3] == ("Ann lives in Oslo",)
 
 
-def test_aliases_of_an_entity_are_limited_in_number(memory, model, namespace, monkeypatch, caplog) -> None:
+def test_aliases_of_an_entity_are_limited_in_number(memory, model, namespace, monkeypatch, caplog):
     monkeypatch.setattr(resolve, "MOST_ALIASES", 3)
     model.rules["resolve"] = lambda fields: {
         "resolutions": [
@@ -102,7 +96,7 @@ def test_aliases_of_an_entity_are_limited_in_number(memory, model, namespace, mo
 
 
 @pytest.mark.parametrize("name", ["speaker", "thread", "source", "source_id"])
-def test_add_refuses_fields_over_the_length_limit(memory, namespace, name) -> None:
+def test_add_refuses_fields_over_the_length_limit(memory, namespace, name):
     memory.add("I live in Oslo.", **{name: "n" * LONGEST_FIELD}, namespace=namespace)
     with pytest.raises(InputError, match=f"{name} has {LONGEST_FIELD + 1} characters, the limit is"):
         memory.add("I live in Rome.", **{name: "n" * (LONGEST_FIELD + 1)}, namespace=namespace)
@@ -112,7 +106,7 @@ def test_add_refuses_fields_over_the_length_limit(memory, namespace, name) -> No
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_add_refuses_json_nested_too_deeply(memory, namespace, opening) -> None:
+def test_add_refuses_json_nested_too_deeply(memory, namespace, opening):
     def deep(levels: int) -> str:
         return opening * levels + "1" + ("]" if opening == "[" else "}") * levels
 
@@ -124,7 +118,7 @@ def test_add_refuses_json_nested_too_deeply(memory, namespace, opening) -> None:
     assert memory.stats(namespace=namespace).episodes == 1
 
 
-def test_add_refuses_json_with_too_many_values(memory, namespace) -> None:
+def test_add_refuses_json_with_too_many_values(memory, namespace):
     with pytest.raises(InputError, match=r"over 100,000 values: split it"):
         memory.add(f"[{'0,' * MOST_VALUES}0]", kind="json", namespace=namespace)
     assert memory.stats(namespace=namespace).episodes == 0
@@ -133,12 +127,18 @@ def test_add_refuses_json_with_too_many_values(memory, namespace) -> None:
 @pytest.mark.parametrize(
     ("module", "step"),
     [
-        (receive, "validate_episode"), (receive, "_pieces_to_read"), (extract, "_apply"), (resolve, "resolve_all"),
-        (facts, "state_facts"), (date, "date_facts"), (dedupe, "_mark_duplicates"), (invalidate, "revise_beliefs"),
+        (receive, "validate_episode"),
+        (receive, "_pieces_to_read"),
+        (extract, "_apply"),
+        (resolve, "resolve_all"),
+        (facts, "state_facts"),
+        (date, "date_facts"),
+        (dedupe, "_mark_duplicates"),
+        (invalidate, "revise_beliefs"),
         (save, "_fact_rows"),
     ],
-)  # fmt: skip
-def test_long_message_is_processed_outside_the_event_loop(memory, namespace, monkeypatch, module, step) -> None:
+)
+def test_long_message_is_processed_outside_the_event_loop(memory, namespace, monkeypatch, module, step):
     work, threads = getattr(module, step), list[int]()
 
     def watched(*given: Any, **named: Any) -> Any:

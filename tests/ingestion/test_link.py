@@ -1,7 +1,5 @@
 """Step 11, link: similar names are linked if enabled, within limits; a failure does not affect the episode."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from itertools import count

@@ -1,7 +1,5 @@
 """Ontologies by name and from a file, and strict ontologies."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory import GraphMemory, Settings
@@ -53,9 +51,17 @@ def test_strict_ontology_drops_and_reports_undeclared_facts(server, embeddings, 
 
 @pytest.mark.parametrize(
     "content",
-    ["strict = 1", "strict = true", "other = 1", "[[entity_types]]\nname = 1\ndescription = 'x'", "[[fact_types]]", "[",
-     "[[fact_types]]\nname='A'\ndescription='b'\nsignature=[['x']]", "[[entity_types]]\nname=''\ndescription=''"],
-)  # fmt: skip
+    [
+        "strict = 1",
+        "strict = true",
+        "other = 1",
+        "[[entity_types]]\nname = 1\ndescription = 'x'",
+        "[[fact_types]]",
+        "[",
+        "[[fact_types]]\nname='A'\ndescription='b'\nsignature=[['x']]",
+        "[[entity_types]]\nname=''\ndescription=''",
+    ],
+)
 def test_settings_refuse_an_invalid_ontology_file(content, tmp_path):
     path = tmp_path / "types.toml"
     path.write_text(content, encoding="utf-8")

@@ -1,7 +1,5 @@
 """The same episodes in any order of arrival give the same history of the world, on a real database."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,14 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
 from kg_memory.ingestion.save import NAME_WEIGHT
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.settings import Settings
 from kg_memory.text import tokenise
 from tests.graph_pool import POOL
-from tests.scripted import HashEmbeddings, Scripted
 
 Message = tuple[str, str, str]
 """Speaker, time and content."""
@@ -223,9 +218,7 @@ STORIES: dict[str, Sequence[str]] = {
     "said again after a correction": ("I live in Oslo.", "Actually, I live in Bergen, not in Oslo.", "I live in Oslo."),
     "said again after a denial": ("I work at Acme.", "I never worked at Acme.", "I work at Acme."),
     "preferred again": ("I prefer vim.", "Now I prefer neovim instead of vim.", "I prefer vim over emacs."),
-    "a corrected date": (
-        "I moved to Oslo on 3 May 2020.", "Correction: I moved to Oslo on 3 June 2020, not in May.",
-    ),
+    "a corrected date": ("I moved to Oslo on 3 May 2020.", "Correction: I moved to Oslo on 3 June 2020, not in May."),
     "a correction in Chinese": ("我住在北京。", "不对，我住在上海，不是北京。"),
 }  # fmt: skip
 
@@ -251,13 +244,6 @@ def test_fact_has_the_sentence_that_was_stated_first(offline, namespace):
     story = ("I work at Globex.", "I no longer work at Globex.")
     by_order = [offline.facts.about("Globex", namespace=one) for one in in_three_orders(offline, story, namespace)]
     assert [[fact.sentence for fact in facts] for facts in by_order] == [["Ann works at Globex"]] * 2
-
-
-@pytest.fixture(scope="module")
-def scripted(server: Server) -> Iterator[GraphMemory]:
-    chosen = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6)
-    with GraphMemory(chosen, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        yield memory
 
 
 DAYS = st.dates(min_value=date(2023, 1, 1), max_value=date(2023, 12, 28))

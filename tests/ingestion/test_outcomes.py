@@ -1,7 +1,5 @@
 """What becomes of plans: carried out, dropped or replaced, on both clocks."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from itertools import permutations
 
@@ -10,7 +8,7 @@ import pytest
 from kg_memory import GraphMemory
 from kg_memory.text.dated import period_in_words
 from tests.ingestion.conftest import Open
-from tests.scripted import Scripted
+from tests.scripted import Scripted, judging, stated
 
 # A message, its day in 2024, and the fact in it: predicate, object, kind, date, whether it is single-valued.
 PLAN = "Ann plans to try pottery", "05-06", "TRIES", "pottery", "plan", None
@@ -33,22 +31,13 @@ OUTCOMES = {
 def _read(fields):
     sentence = fields["episode"]["content"]
     _, predicate, place, kind, valid_at = SAID.get(sentence) or PLAN[1:]
-    fact = {
-        "subject": "Ann", "predicate": predicate, "objects": [place], "sentence": sentence, "quote": sentence,
-        "kind": kind, "valid_at": valid_at, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
-    }  # fmt: skip
+    fact = stated("Ann", predicate, [place], sentence, sentence, kind=kind, valid_at=valid_at)
     return {"entities": [{"name": "Ann", "type": "Person"}, {"name": place, "type": "Activity"}], "facts": [fact]}
-
-
-def _judge(fields):
-    pairs = [(fact["id"], known["id"]) for fact in fields["facts"] for known in fact["existing"]]
-    given = {"verdict": "supersedes", "confidence": 0.95, "holds": "new", "reason": "It says so."}
-    return {"verdicts": [{"fact": new, "known": known, **given} for new, known in pairs]}
 
 
 @pytest.fixture
 def memory(standard: Open) -> GraphMemory:
-    return standard(Scripted(read=_read, judge=_judge), embeddings="offline")
+    return standard(Scripted(read=_read, judge=judging("supersedes")), embeddings="offline")
 
 
 @pytest.mark.parametrize("sentence", OUTCOMES)

@@ -1,7 +1,5 @@
 """Payloads in messages are stored, but not read, embedded, indexed or shown in a context."""
 
-from __future__ import annotations
-
 import base64
 from random import Random
 

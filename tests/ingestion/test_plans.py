@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from kg_memory import GraphMemory, Settings
+from kg_memory import Settings
 from kg_memory.errors import InputError, SettingsError
-from tests.ingestion.conftest import Open
-from tests.scripted import Scripted
+from tests.scripted import Scripted, stated
 
 AT = "2024-05-01T10:00:00Z"
 TALK = (
@@ -35,21 +34,13 @@ def read(entities: list[str], *facts: tuple[Any, Any], quote: str = "") -> Calla
     def answer(_: Any) -> Any:
         return {
             "entities": [{"name": name, "type": "Person"} for name in entities],
-            "facts": [
-                {
-                    "subject": subject, "predicate": "ATTENDS", "objects": objects, "sentence": f"{subject} knows {objects}",
-                    "quote": quote, "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": 1.0,
-                }
-                for subject, objects in facts
-            ],
-        }  # fmt: skip
+            "facts": [stated(each, "ATTENDS", objects, f"{each} knows {objects}", quote) for each, objects in facts],
+        }
 
     return answer
 
 
-def test_standard_and_thorough_plans_give_the_same_graph(
-    standard: Open, memory: GraphMemory, namespace: str, database: Any
-) -> None:
+def test_standard_and_thorough_plans_give_the_same_graph(standard, memory, namespace, database):
     graphs = []
     for each, space in ((standard(Scripted()), namespace), (memory, f"{namespace} stepwise")):
         each.add_many([{**told, "at": AT} for told in TALK], namespace=space)
@@ -59,7 +50,7 @@ def test_standard_and_thorough_plans_give_the_same_graph(
     assert {row["sentence"] for row in graphs[0]} >= {"Ann lives in Oslo", "Ann lives in Paris", "Bob lives in Rome"}
 
 
-def test_standard_plan_reads_an_episode_in_one_call(standard: Open, namespace: str) -> None:
+def test_standard_plan_reads_an_episode_in_one_call(standard, namespace):
     model = Scripted()
     standard(model).add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     assert [each.prompt.name for each in model.asked] == ["read"]
@@ -68,13 +59,13 @@ def test_standard_plan_reads_an_episode_in_one_call(standard: Open, namespace: s
     assert {"previous", "entity_types", "fact_types", "instructions"} < asked.keys()
 
 
-def test_unlisted_object_of_a_fact_becomes_an_entity(standard: Open, namespace: str) -> None:
+def test_unlisted_object_of_a_fact_becomes_an_entity(standard, namespace):
     added = standard(Scripted(read=read(["Ann"], ("Ann", ["Bob"])))).add("They met.", at=AT, namespace=namespace)
     assert added.entities == ("Ann", "Bob")
     assert len(added.facts) == 1
 
 
-def test_predicate_of_a_dropped_fact_is_not_asked_about(standard: Open, namespace: str) -> None:
+def test_predicate_of_a_dropped_fact_is_not_asked_about(standard, namespace):
     facts = read(["Ann", "Bob"], ("she", ["Ann"]), ("Ann", ["Bob"]))(None)
     facts["facts"][0]["predicate"] = "FROBNICATES"
     model = Scripted(read=lambda _: facts)
@@ -83,7 +74,7 @@ def test_predicate_of_a_dropped_fact_is_not_asked_about(standard: Open, namespac
     assert "FROBNICATES" not in asked
 
 
-def test_fact_refers_to_the_resolved_entity(standard: Open, namespace: str) -> None:
+def test_fact_refers_to_the_resolved_entity(standard, namespace):
     def resolve(fields: Any) -> Any:
         return {
             "resolutions": [{"entity": each["id"], "same_as": 0, "name": "Robert Chen"} for each in fields["entities"]]
@@ -98,7 +89,7 @@ def test_fact_refers_to_the_resolved_entity(standard: Open, namespace: str) -> N
     assert (fact.subject, fact.objects) == ("Robert Chen", ("Eve",))
 
 
-def test_each_piece_of_a_long_text_has_its_own_call(standard: Open, namespace: str) -> None:
+def test_each_piece_of_a_long_text_has_its_own_call(standard, namespace):
     text = "Ann lives in Oslo. " * 400 + "Bob lives in Rome. " * 400
     model = Scripted()
     memory = standard(model)
@@ -109,9 +100,7 @@ def test_each_piece_of_a_long_text_has_its_own_call(standard: Open, namespace: s
     assert text[fact.sources[0].start : fact.sources[0].end] == "Rome"
 
 
-def test_entities_and_facts_over_limits_are_dropped_and_logged(
-    standard: Open, namespace: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_entities_and_facts_over_limits_are_dropped_and_logged(standard, namespace, caplog):
     names = [f"Person {letter}" for letter in "ABCDEFGH"]
     model = Scripted(read=read(names, *((names[0], [name]) for name in names[1:])))
     added = standard(model, max_entities=4, max_facts=2).add("They met.", at=AT, namespace=namespace)
@@ -120,14 +109,14 @@ def test_entities_and_facts_over_limits_are_dropped_and_logged(
     assert "left out of the reading, fact: 5, over the limit of one piece: raise max_facts" in caplog.text
 
 
-def test_plan_can_be_set_per_run(standard: Open, namespace: str) -> None:
+def test_plan_can_be_set_per_run(standard, namespace):
     model = Scripted()
     given = {"content": "I moved to Oslo.", "speaker": "Ann", "at": AT, "namespace": namespace}
     standard(model).graphs.ingestion.invoke(given, context={"plan": "thorough"})
     assert [each.prompt.name for each in model.asked] == ["extract_message", "reflect", "facts"]
 
 
-def test_unknown_plan_raises_an_error(standard: Open, namespace: str) -> None:
+def test_unknown_plan_raises_an_error(standard, namespace):
     with pytest.raises(SettingsError, match="plan must be 'economy', 'standard' or 'thorough', got 'cheap'"):
         Settings(plan="cheap")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="plan"):
@@ -136,7 +125,7 @@ def test_unknown_plan_raises_an_error(standard: Open, namespace: str) -> None:
         )
 
 
-def test_offline_model_supports_both_plans(offline: GraphMemory, namespace: str) -> None:
+def test_offline_model_supports_both_plans(offline, namespace):
     given = {"content": "I moved to Oslo last May.", "speaker": "Ann", "at": AT}
     assert offline.settings.plan == "thorough"
     states = [

@@ -1,7 +1,5 @@
 """The model calls for an episode: read, resolve, predicates and judge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -15,16 +13,7 @@ from kg_memory.llm.prompts import PREDICATES
 from kg_memory.runtime.flow import run
 from tests.ingestion.conftest import Open
 from tests.ingestion.test_plans import AT, read
-from tests.scripted import Scripted, raising
-
-SUPERSEDES = {
-    "fact": 0,
-    "known": 0,
-    "verdict": "supersedes",
-    "confidence": 1.0,
-    "holds": "new",
-    "reason": "It says so.",
-}
+from tests.scripted import Scripted, judging, raising
 
 
 def resolving(same_as: int | None = None) -> Callable[[Any], Any]:
@@ -98,7 +87,7 @@ def test_contradicting_message_takes_seven_queries(memory, model, namespace, mon
         asked.append(cypher)
         return query(key, cypher, params, write=write)
 
-    model.rules["judge"] = lambda _: {"verdicts": [SUPERSEDES]}
+    model.rules["judge"] = judging("supersedes")
     monkeypatch.setattr(memory.driver.store.database, "query_flow", note)
     added = memory.add("Ann knows Robert", at="2024-06-01T10:00:00Z", namespace=namespace)
     assert names(model)[-3:] == ["read", "resolve", "judge"]

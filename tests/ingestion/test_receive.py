@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
@@ -43,17 +41,6 @@ def test_receive_saves_the_episode_first():
     state = ended.value.value
     assert (state["new"], state["done"], state["previous"]) == (True, False, [])
     assert state["episode"]["at_iso"] == "2024-01-01T00:00Z"
-
-
-def test_receive_returns_previous_messages_oldest_first():
-    """There are at most `previous_messages`."""
-    told = {"speaker": "Ann", "offset": 0, "withheld": False}
-    around = [{"side": -1, "id": str(n), "at": -n, "content": f"no {n}", **told} for n in range(4)]
-    around.append({"side": 1, "id": "x", "at": NOW, "content": "later", **told})
-    saved = {"new": True, "status": "saved", "content": "Hello.", "forgotten": 0, **UNTRIED}
-    flow = receive({"content": "Hello.", "at": "2024-01-01"}, Settings(previous_messages=2))
-    result, _ = answered(flow, around, [saved])
-    assert [each["content"] for each in result["previous"]] == ["no 1", "no 0"]
 
 
 REFUSED: list[tuple[str, list[dict[str, Any]]]] = [
@@ -116,9 +103,15 @@ def test_parse_at_returns_utc_microseconds(at, expected):
 
 @pytest.mark.parametrize(
     ("at", "minutes"),
-    [("2024-01-01T01:00:00+09:00", 540), ("2024-01-01T01:00:00-03:30", -210), ("2024-01-01T01:00:00Z", 0),
-     ("2024-01-01", 0), (None, 0), (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-8))), -480)],
-)  # fmt: skip
+    [
+        ("2024-01-01T01:00:00+09:00", 540),
+        ("2024-01-01T01:00:00-03:30", -210),
+        ("2024-01-01T01:00:00Z", 0),
+        ("2024-01-01", 0),
+        (None, 0),
+        (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-8))), -480),
+    ],
+)
 def test_episode_has_the_utc_offset_of_its_message(at, minutes):
     """The time zone of a message is stored.
 
@@ -208,30 +201,12 @@ def posted(postings: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     return {each["term"]: {place["id"]: place["f"] for place in each["in"]} for each in postings}
 
 
-def test_index_words_weights_own_words_over_neighbours():
-    before = [turn("b1", "berry"), turn("b2", "cherry")]
-    after = [turn("a1", "damson"), turn("a2", "elder")]
-    _, postings = index_words(turn("e", "apple apple"), before, after)
-    found = posted(postings)
-    assert found["appl"] == {"e": 8, "b1": 4, "a1": 4, "b2": 2, "a2": 2}
-    assert found["berri"] == found["damson"] == {"e": 2}
-    assert found["cherri"] == found["elder"] == {"e": 1}
-
-
 def test_index_words_omits_speakers_of_neighbours():
     _, postings = index_words(turn("e", "apple", speaker="Ann"), [turn("b", "berry", speaker="Ben")], [])
     found = posted(postings)
     assert found["ann"] == {"e": 4}
     assert "ben" not in found
     assert found["berri"] == {"e": 2}
-
-
-def test_index_words_ignores_neighbours_hours_apart():
-    lengths, postings = index_words(
-        turn("e", "apple"), [turn("b", "berry", NOW - 7 * HOUR)], [turn("a", "fig", NOW + 7 * HOUR)]
-    )
-    assert {each["id"] for each in lengths} == {"e"}
-    assert "berri" not in posted(postings)
 
 
 def test_index_words_includes_the_date_of_the_episode():

@@ -1,7 +1,5 @@
 """Statements of an existing fact that are older than its current wording but arrive later."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.temporal.interval import OPEN_END, OPEN_START

@@ -1,13 +1,9 @@
-from __future__ import annotations
-
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.queries import episodes, ingestion
-from kg_memory.ingestion.records import Revision
 from kg_memory.ingestion.save import MOST_CONFLICTS
 from kg_memory.runtime.effects import Embed, Now, Query
 from kg_memory.settings import Settings
@@ -63,11 +59,6 @@ def test_save_retries_from_dedupe_after_a_concurrent_write():
 def test_save_retries_from_receive_after_a_deletion():
     result, _ = saving(VECTORS, [], [{"status": "saved", "forgotten": 1}])
     assert result == {"retry_from": "receive"}
-
-
-def test_save_skips_an_episode_finished_by_another_writer():
-    result, _ = saving(VECTORS, [], [{"status": "done", "forgotten": 1}])
-    assert result == {**DONE, "entities": [], "facts": [], "revision": asdict(Revision())}
 
 
 def test_save_raises_after_too_many_conflicts():

@@ -1,34 +1,15 @@
 """Speakers that are no names are stored on their episodes, but do not become entities."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.text.identity import name_of_speaker
 from tests.scripted import PLACES
 
 NO_NAMES = [
-    "- Ann lives in Mars (since 2020) [m1]",
-    "* Ann",
-    "> Ann said",
-    "# FACTS",
-    "FACTS:",
-    "· Ann lives in Mars",
-    "— Ann",
-    "◦ Ann",
-    "[m1] Ann",
-    "[3fa9c1d2] Ann",
-    "Ann lives in Mars (2020 to 2021)",
-    "Ann (until May 2021)",
-    "Ann [m12]",
-    "Ann</FACTS>",
-    "<system>",
-    "{user_id}",
-    "---",
-    "\u200b",
-    "🎉",
-    "Ann " * 50,
-]
+    "- Ann lives in Mars (since 2020) [m1]", "* Ann", "> Ann said", "# FACTS", "FACTS:", "· Ann lives in Mars",
+    "— Ann", "◦ Ann", "[m1] Ann", "[3fa9c1d2] Ann", "Ann lives in Mars (2020 to 2021)", "Ann (until May 2021)",
+    "Ann [m12]", "Ann</FACTS>", "<system>", "{user_id}", "---", "\u200b", "🎉", "Ann " * 50,
+]  # fmt: skip
 NAMES = [
     "Ann", "张三", "Dr. Maria del Carmen García-López (she/her)", "ann@example.com", "+49 170 1234", "<@U024BE7LH>", "O'Neil, PhD",
     "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "—anon—", "[bot] Ann", "[TF2] Gabe", "[007] Bond", "[班3] 李娜", "Facts", "محمد", "A. B.",

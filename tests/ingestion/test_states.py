@@ -1,13 +1,10 @@
 """The status of an episode and its reason: nothing is dropped silently."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable
 from kg_memory.models.graph import Episode, EpisodeStatus
-from kg_memory.models.operations import Usage
 from tests.scripted import Scripted, raising
 
 AT = "2024-05-01T10:00:00Z"
@@ -54,17 +51,6 @@ def test_invalid_answer_fails_episode_with_step_and_reason(memory, model, namesp
     stats = memory.stats(namespace=namespace)
     assert (stats.failed, stats.waiting) == (1, 0)
     assert memory.search("Oslo", namespace=namespace).episodes[0].id == episode.id
-
-
-def test_episode_waits_after_an_outage_and_resume_reads_it(memory, model, namespace):
-    whole = dict(model.rules)
-    model.rules["facts"] = raising(ModelUnavailable("the model is down: try again later"))
-    with pytest.raises(ModelUnavailable):
-        memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
-    assert (only(memory, namespace).status, only(memory, namespace).step) == ("waiting", "facts")
-    model.rules = whole
-    assert [each.status for each in memory.episodes.resume(namespace=namespace)] == ["done"]
-    assert only(memory, namespace).attempts == 2
 
 
 def test_retry_reads_failed_episode_and_resume_does_not(memory, model, namespace):
@@ -137,9 +123,3 @@ def test_forget_deletes_stored_answers_of_waiting_episodes(memory, model, namesp
     assert rows("MATCH (e:Episode) WHERE e.answers IS NOT NULL RETURN e.id AS id") != []
     memory.privacy.forget(episode=first.episode, namespace=namespace)
     assert rows("MATCH (e:Episode) WHERE e.answers IS NOT NULL RETURN e.id AS id") == []
-
-
-def test_existing_episode_returns_no_usage(memory, namespace):
-    memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
-    again = memory.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
-    assert (again.usage, again.status) == (Usage(), "done")

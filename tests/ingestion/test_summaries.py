@@ -1,7 +1,5 @@
 """The summaries after ingestion, on a real database and with a model that answers by rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

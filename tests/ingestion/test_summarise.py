@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -21,14 +19,9 @@ JUNE_2024 = 1_717_200_000_000_000
 def fact(sentence: str, **told: Any) -> dict[str, Any]:
     undated = {"valid_at": OPEN_START, "invalid_at": OPEN_END, "precision": "instant", "end_precision": "instant"}
     return {
-        "sentence": sentence,
-        "predicate": "LIKES",
-        "kind": "state",
-        **undated,
-        "said_at": JUNE_2024,
-        "offset": 0,
+        "sentence": sentence, "predicate": "LIKES", "kind": "state", **undated, "said_at": JUNE_2024, "offset": 0,
         **told,
-    }
+    }  # fmt: skip
 
 
 def row(facts: list[str], summary: str = "", past: list[dict[str, Any]] | None = None, **told: Any) -> dict[str, Any]:
@@ -115,12 +108,6 @@ BARE = {
 def test_sentence_without_punctuation_gets_a_full_stop(facts, summary):
     [stored] = run([row(facts)], [])[-1].params["summaries"]
     assert stored["summary"] == summary
-
-
-def test_ended_fact_is_a_separate_sentence():
-    gone = fact("Ann lives in Oslo", invalid_at=JUNE_2024)
-    [stored] = run([row(["Ann lives in Paris"], past=[gone])], [])[-1].params["summaries"]
-    assert stored["summary"] == "Ann lives in Paris. Until 2024-06-01: Ann lives in Oslo."
 
 
 def test_entity_with_only_ended_facts_has_a_summary():

@@ -3,16 +3,14 @@
 import pytest
 
 from kg_memory.memory.memory import GraphMemory
+from tests import scripted
 from tests.scripted import HashEmbeddings, Scripted
 
 AT = "2024-05-14T10:00:00Z"
 
 
 def stated(subject, object_, sentence, quote, confidence=1.0, predicate="WORKS_AT"):
-    return {
-        "subject": subject, "predicate": predicate, "objects": [object_], "sentence": sentence, "quote": quote,
-        "valid_at": None, "invalid_at": None, "edge_type": "semantic", "confidence": confidence,
-    }  # fmt: skip
+    return scripted.stated(subject, predicate, [object_], sentence, quote, confidence=confidence)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Suspected prompt injections are stored, flagged and found, but not read or shown to a model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -26,7 +24,7 @@ def attacked(memory: GraphMemory, namespace: str) -> Any:
     return added
 
 
-def test_injection_is_stored_and_flagged_but_not_read(memory, model, attacked, namespace) -> None:
+def test_injection_is_stored_and_flagged_but_not_read(memory, model, attacked, namespace):
     assert attacked.status is EpisodeStatus.SKIPPED
     assert "prompt injection (override, secrecy)" in attacked.skipped
     assert (attacked.facts, attacked.entities) == ((), ())
@@ -37,7 +35,7 @@ def test_injection_is_stored_and_flagged_but_not_read(memory, model, attacked, n
     assert "Ignore" not in str([each.fields for each in model.asked])
 
 
-def test_search_finds_injection_and_contexts_withhold_it(memory, attacked, namespace) -> None:
+def test_search_finds_injection_and_contexts_withhold_it(memory, attacked, namespace):
     found = memory.search(ASKED, namespace=namespace)
     assert attacked.episode in [each.id for each in found.episodes if each.flags]
     for template in TEMPLATES:
@@ -55,7 +53,7 @@ def test_search_finds_injection_and_contexts_withhold_it(memory, attacked, names
             assert "Ignore" not in str(tool.invoke({"query": ASKED}))
 
 
-def test_retry_by_id_reads_a_withheld_episode(memory, attacked, namespace) -> None:
+def test_retry_by_id_reads_a_withheld_episode(memory, attacked, namespace):
     assert memory.episodes.retry(namespace=namespace, skipped=True) == []  # not without naming it
     [added] = memory.episodes.retry(namespace=namespace, episodes=[attacked.episode], skipped=True)
     assert added.status is EpisodeStatus.DONE
@@ -74,11 +72,11 @@ def test_injection_is_read_only_from_a_trusted_source(opened, namespace, trusted
     assert kept.flags == ("override", "secrecy")
 
 
-def test_trusted_sources_are_read_from_the_environment() -> None:
+def test_trusted_sources_are_read_from_the_environment():
     assert Settings.from_env({"KG_MEMORY_TRUSTED_SOURCES": "wiki, handbook,"}).trusted_sources == ("wiki", "handbook")
 
 
-def test_saved_injection_is_flagged_and_withheld(memory, namespace) -> None:
+def test_saved_injection_is_flagged_and_withheld(memory, namespace):
     memory.episodes.save([{"content": ATTACK, "at": "2024-05-01"}], namespace=namespace)
     [kept] = memory.episodes.list(namespace=namespace)
     assert kept.withheld
@@ -87,7 +85,7 @@ def test_saved_injection_is_flagged_and_withheld(memory, namespace) -> None:
     assert resumed.status is EpisodeStatus.SKIPPED
 
 
-def test_supplied_context_is_not_flagged_as_injection(memory, model, namespace) -> None:
+def test_supplied_context_is_not_flagged_as_injection(memory, model, namespace):
     memory.add("Bob lives in Oslo.", speaker="Ann", at="2024-05-01", namespace=namespace)
     context = memory.context("Where does Bob live?", namespace=namespace)
     added = memory.add(f"{context}\n\nAnn knows Bob.", at="2024-05-02", namespace=namespace)

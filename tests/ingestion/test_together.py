@@ -1,7 +1,5 @@
 """Many writers of one namespace at once, on a real database."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -1,11 +1,9 @@
 """The trust in the sources of a fact, returned with the fact."""
 
-from __future__ import annotations
-
 import pytest
 
 
-def test_a_fact_has_the_trust_of_its_best_source(memory, namespace) -> None:
+def test_a_fact_has_the_trust_of_its_best_source(memory, namespace):
     for place, trust in enumerate((0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.7)):  # more sources than are returned with a fact
         memory.add("Ann lives in Oslo.", trust=trust, at=f"2024-05-0{place + 1}", namespace=namespace)
     memory.add("Bob lives in Rome.", trust=0.0, at="2024-05-01", namespace=namespace)

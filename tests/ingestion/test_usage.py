@@ -12,7 +12,7 @@ from kg_memory.errors import ModelUnavailable
 from kg_memory.ingestion.graph import STEPS
 from kg_memory.models.operations import StepUsage
 from tests.chat_server import chat_server
-from tests.scripted import HashEmbeddings, Scripted, raising
+from tests.scripted import HashEmbeddings, raising
 
 Add = Callable[..., AddResult]
 AT = "2024-05-01T10:00:00Z"
@@ -33,7 +33,7 @@ def add(request: pytest.FixtureRequest, server: Server, settings: Settings, name
             yield call
 
 
-def test_each_step_reports_its_usage(add: Add) -> None:
+def test_each_step_reports_its_usage(add):
     added = add("I moved to Oslo.", speaker="Ann")
     assert [each.step for each in added.steps] == [step.__name__ for step in STEPS]
     asking = {each.step: each.calls for each in added.steps if each.calls}
@@ -43,28 +43,28 @@ def test_each_step_reports_its_usage(add: Add) -> None:
     assert added.usage == Usage(calls=3, input_tokens=3, output_tokens=3)
 
 
-def test_usage_of_several_calls_in_one_step_is_summed(add: Add) -> None:
+def test_usage_of_several_calls_in_one_step_is_summed(add):
     add("I moved to Oslo.", speaker="Ann")
     added = add("I know Bob, Cy, Dan and Eve, and moved to Paris. " * 200, kind="text", speaker="Ann")
     [extracting] = [each for each in added.steps if each.step == "extract"]
     assert extracting.calls == 2  # a piece each
 
 
-def test_existing_episode_uses_no_model_call(add: Add) -> None:
+def test_existing_episode_uses_no_model_call(add):
     add("I moved to Oslo.", speaker="Ann")
     again = add("I moved to Oslo.", speaker="Ann")
     assert again.usage == Usage()
     assert [each.step for each in again.steps] == ["receive"]
 
 
-def test_offline_model_has_no_usage(offline: GraphMemory, namespace: str) -> None:
+def test_offline_model_has_no_usage(offline, namespace):
     added = offline.add("I moved to Oslo.", speaker="Ann", namespace=namespace)
     assert offline.episodes.save(["Hello."], namespace=namespace)[0].usage == Usage()
     assert added.usage == Usage()
     assert added.facts
 
 
-def test_resume_does_not_count_usage_of_a_failed_attempt(memory: GraphMemory, model: Scripted, namespace: str) -> None:
+def test_resume_does_not_count_usage_of_a_failed_attempt(memory, model, namespace):
     def metered(answer: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def told(ask: Any) -> Any:
             ask.meter(Usage(calls=1))
@@ -81,7 +81,7 @@ def test_resume_does_not_count_usage_of_a_failed_attempt(memory: GraphMemory, mo
     assert {each.step: each.calls for each in added.steps if each.calls} == {"facts": 1}
 
 
-def test_usage_adds_up_field_by_field() -> None:
+def test_usage_adds_up_field_by_field():
     step = StepUsage(step="extract", seconds=1.5, calls=1, input_tokens=2, output_tokens=3, cached_tokens=4, dropped=5)
     whole = Usage(calls=2, input_tokens=4, output_tokens=6, cached_tokens=8, dropped=10)
     assert step + step == whole

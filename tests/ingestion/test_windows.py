@@ -1,7 +1,5 @@
 """Reading messages in parallel gives the same graph as reading them one by one (real database)."""
 
-from __future__ import annotations
-
 import random
 import re
 import threading

@@ -1,7 +1,5 @@
 """Changes of items: split over several queries, and by concurrent writers."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 

@@ -1,7 +1,5 @@
 """The execution plans of all queries on items use an index."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`in_step`: the next reads of all flows are sent in one round trip."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.falkor.connect import graph_key

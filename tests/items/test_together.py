@@ -1,7 +1,5 @@
 """`Together`: concurrent calls are combined into one."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

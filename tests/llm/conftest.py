@@ -1,7 +1,5 @@
 """A ChatModel on the OpenAI wire that never sleeps, asked both sync and async."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Answers accept mistakes of weak models if the meaning is plain, and refuse all others."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 
@@ -63,10 +61,14 @@ def test_answers_read_words_for_nothing_as_null(nothing):
 @pytest.mark.parametrize(
     ("read", "wrong"),
     [
-        *((fact, {"subject": wrong}) for wrong in ("Ann", None)), (fact, {"objects": ["Oslo"]}), (fact, {"predicate": 5}),
-        (verdict, {"fact": "the first"}), (verdict, {"known": None}), (verdict, {"reason": None}),
+        *((fact, {"subject": wrong}) for wrong in ("Ann", None)),
+        (fact, {"objects": ["Oslo"]}),
+        (fact, {"predicate": 5}),
+        (verdict, {"fact": "the first"}),
+        (verdict, {"known": None}),
+        (verdict, {"reason": None}),
     ],
-)  # fmt: skip
+)
 def test_answers_refuse_values_without_plain_meaning(read, wrong):
     with pytest.raises(ValidationError):
         read(**wrong)

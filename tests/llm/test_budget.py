@@ -1,14 +1,11 @@
 """The limits of an episode, a day and a namespace are checked before each call, on a real FalkorDB."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 
 import pytest
 
 from kg_memory import Budget, EpisodeStatus, GraphMemory, Limits, Settings
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import BudgetSpent
 from kg_memory.models.budget import DAY
 from kg_memory.runtime.flow import SIDE_BY_SIDE
@@ -26,7 +23,7 @@ from tests.scripted import HashEmbeddings
         *(Budget(**{scope: Limits(money=0.001)}, **PRICES) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
     ],
 )
-def test_spent_budget_prevents_call_and_episode_waits(opened: Open, paid: Paid, namespace: str, budget: Budget) -> None:
+def test_spent_budget_prevents_call_and_episode_waits(opened, paid, namespace, budget):
     memory = opened(budget)
     with pytest.raises(
         BudgetSpent, match=r"the budget of .* is spent .*: raise KG_MEMORY_BUDGET_\w+, .*memory\.episodes\.resume"
@@ -39,12 +36,12 @@ def test_spent_budget_prevents_call_and_episode_waits(opened: Open, paid: Paid, 
     assert [item.content for item in memory.search("Oslo", namespace=namespace).episodes] == ["I moved to Oslo."]
 
 
-def test_greeting_is_added_without_budget(opened: Open, namespace: str) -> None:
+def test_greeting_is_added_without_budget(opened, namespace):
     added = opened(calls_of(0)).add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
     assert added.status is EpisodeStatus.SKIPPED
 
 
-def test_add_many_over_budget_leaves_the_rest_waiting(opened: Open, paid: Paid, namespace: str) -> None:
+def test_add_many_over_budget_leaves_the_rest_waiting(opened, paid, namespace):
     memory = opened(calls_of(3))
     messages = [
         {"content": f"I know {name}.", "speaker": "Ann", "at": AT} for name in ("Bob", "Cy", "Dan", "Eve", "Fay")
@@ -57,7 +54,7 @@ def test_add_many_over_budget_leaves_the_rest_waiting(opened: Open, paid: Paid, 
     assert paid.count() == 3
 
 
-async def test_budget_holds_for_parallel_adds(opened: Open, paid: Paid, namespace: str) -> None:
+async def test_budget_holds_for_parallel_adds(opened, paid, namespace):
     memory = opened(calls_of(5))
     additions = (memory.aadd(f"I know Bob{n}.", speaker="Ann", at=AT, namespace=namespace) for n in range(30))
     results = await asyncio.gather(*additions, return_exceptions=True)
@@ -72,7 +69,7 @@ async def test_budget_holds_for_parallel_adds(opened: Open, paid: Paid, namespac
     assert (stats.episodes, stats.waiting) == (30, 30 - paid.count())
 
 
-def test_day_budget_renews_on_next_day(opened: Open, paid: Paid, namespace: str) -> None:
+def test_day_budget_renews_on_next_day(opened, paid, namespace):
     with pytest.raises(BudgetSpent, match="tomorrow"):
         opened(calls_of(0)).add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     today = opened(calls_of(1))
@@ -84,7 +81,7 @@ def test_day_budget_renews_on_next_day(opened: Open, paid: Paid, namespace: str)
     assert paid.count() == 2
 
 
-def test_day_budget_renews_at_midnight_in_open_memory(opened: Open, namespace: str) -> None:
+def test_day_budget_renews_at_midnight_in_open_memory(opened, namespace):
     memory = opened(calls_of(1))
     now = [NOON]
 
@@ -100,7 +97,7 @@ def test_day_budget_renews_at_midnight_in_open_memory(opened: Open, namespace: s
     assert [item.status for item in memory.episodes.resume(namespace=namespace)] == ["done"]
 
 
-def test_namespace_budget_counts_all_days_or_namespace_days(opened: Open, namespace: str) -> None:
+def test_namespace_budget_counts_all_days_or_namespace_days(opened, namespace):
     opened().add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     later = NOON + 7 * DAY
     with pytest.raises(BudgetSpent, match="the namespace"):
@@ -112,13 +109,13 @@ def test_namespace_budget_counts_all_days_or_namespace_days(opened: Open, namesp
     assert opened(days, at=later).episodes.resume(namespace=namespace)[0].status is EpisodeStatus.DONE
 
 
-def test_namespaces_have_separate_budgets(opened: Open, namespace: str) -> None:
+def test_namespaces_have_separate_budgets(opened, namespace):
     memory = opened(calls_of(1))
     for name in ("one", "other"):
         assert memory.add("I know Bob.", speaker="Ann", at=AT, namespace=f"{namespace} {name}").status == "done"
 
 
-def test_budget_counts_spending_of_other_processes(opened: Open, paid: Paid, namespace: str) -> None:
+def test_budget_counts_spending_of_other_processes(opened, paid, namespace):
     def work() -> bool:
         return opened().add("I know Bob.", speaker="Ann", at=AT, namespace=namespace).usage.calls == 1
 
@@ -128,12 +125,12 @@ def test_budget_counts_spending_of_other_processes(opened: Open, paid: Paid, nam
     assert paid.count() == 0
 
 
-def test_offline_model_needs_no_budget(server: Server, namespace: str) -> None:
+def test_offline_model_needs_no_budget(server, namespace):
     with GraphMemory(Settings(url=server.url), model="offline", embeddings="offline", budget=calls_of(0)) as memory:
         assert memory.add("I moved to Oslo.", speaker="Ann", namespace=namespace).facts
 
 
-def test_resume_after_budget_is_raised_repeats_no_paid_call(opened: Open, paid: Paid, namespace: str) -> None:
+def test_resume_after_budget_is_raised_repeats_no_paid_call(opened, paid, namespace):
     text = {"content": " ".join(f"I know Bob{n}." for n in range(400)), "kind": "text", "speaker": "Ann", "at": AT}
     [added] = opened(calls_of(2), chunk_size=200).add_many([text], namespace=namespace)
     assert added.status is EpisodeStatus.WAITING
@@ -149,7 +146,7 @@ def test_resume_after_budget_is_raised_repeats_no_paid_call(opened: Open, paid: 
 # A long episode
 
 
-def test_episode_budget_limits_calls_of_one_episode(opened: Open, paid: Paid, namespace: str) -> None:
+def test_episode_budget_limits_calls_of_one_episode(opened, paid, namespace):
     memory = opened(calls_of(5, "episode"), chunk_size=200)
     paid.rules["facts"] = _long_facts
     added = memory.add("I know Bob, Cy and Dan. " * 40, kind="text", speaker="Ann", at=AT, namespace=namespace)
@@ -160,7 +157,7 @@ def test_episode_budget_limits_calls_of_one_episode(opened: Open, paid: Paid, na
 # Bad answers
 
 
-def test_bad_answer_is_not_repaired_if_budget_is_spent(server: Server, namespace: str) -> None:
+def test_bad_answer_is_not_repaired_if_budget_is_spent(server, namespace):
     requests: list[str] = []
     with chat_server(lambda name, _: requests.append(name) or "no JSON") as url:
         settings = Settings(
@@ -180,13 +177,9 @@ def _long_facts(fields: Any) -> Any:
     """Return facts of the first entity that are too long for a summary without a model."""
     first, *others = fields["entities"]
     row = {
-        "predicate": "lives in",
-        "quote": "",
-        "valid_at": None,
-        "invalid_at": None,
-        "edge_type": "semantic",
+        "predicate": "lives in", "quote": "", "valid_at": None, "invalid_at": None, "edge_type": "semantic",
         "confidence": 1.0,
-    }
+    }  # fmt: skip
     return {
         "facts": [
             {**row, "subject": first["id"], "objects": [item["id"]], "sentence": f"{first['name']} lives in {item['name']} " + "again " * 40}
@@ -213,9 +206,7 @@ def spend(memory: GraphMemory, namespace: str, calls: int) -> None:
         (950, ("summaries", "thorough", "judgement")),
     ],
 )
-def test_budget_gives_up_least_important_prompts_first(
-    opened: Open, paid: Paid, namespace: str, spent: int, given_up: tuple[str, ...]
-) -> None:
+def test_budget_gives_up_least_important_prompts_first(opened, paid, namespace, spent, given_up):
     opened(plan="thorough").add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory = opened(calls_of(1_000), plan="thorough")
     spend(memory, namespace, spent)
@@ -235,7 +226,7 @@ def test_budget_gives_up_least_important_prompts_first(
     assert memory.entities.list(namespace=namespace, like="Ann")[0].summary
 
 
-def test_facts_are_judged_by_rules_if_budget_is_short(opened: Open, paid: Paid, namespace: str) -> None:
+def test_facts_are_judged_by_rules_if_budget_is_short(opened, paid, namespace):
     opened().add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory = opened(calls_of(1_000))
     spend(memory, namespace, 960)
@@ -245,14 +236,14 @@ def test_facts_are_judged_by_rules_if_budget_is_short(opened: Open, paid: Paid, 
     assert added.ended == ("Ann lives in Oslo",)
 
 
-def test_episode_reports_plan_lowered_by_budget(opened: Open, namespace: str) -> None:
+def test_episode_reports_plan_lowered_by_budget(opened, namespace):
     memory = opened(calls_of(3, "episode"), plan="thorough")
     added = memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
     assert "thorough" in added.usage.given_up
     assert memory.episodes.list(namespace=namespace)[0].plan == "standard"
 
 
-def test_communities_are_summarised_by_facts_until_budget_allows(opened: Open, paid: Paid, namespace: str) -> None:
+def test_communities_are_summarised_by_facts_until_budget_allows(opened, paid, namespace):
     opened().add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
     poor = opened(calls_of(1))
     poor.communities.refresh(namespace=namespace)
@@ -263,7 +254,7 @@ def test_communities_are_summarised_by_facts_until_budget_allows(opened: Open, p
     assert len(paid.asks("community")) == 1
 
 
-def test_resume_refreshes_summaries_within_budget(opened: Open, paid: Paid, namespace: str) -> None:
+def test_resume_refreshes_summaries_within_budget(opened, paid, namespace):
     paid.rules["facts"] = _long_facts
     memory = opened(calls_of(3))
     memory.add("I know Bob, Cy and Dan.", speaker="Ann", at=AT, namespace=namespace)

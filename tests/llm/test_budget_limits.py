@@ -1,7 +1,5 @@
 """Budgets as values: refused limits, environment variables, and the ladder."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 
@@ -37,12 +35,12 @@ from tests.paid import PRICES
         {"day": None},
     ],
 )
-def test_budget_refuses_invalid_limits_and_prices(given: dict[str, Any]) -> None:
+def test_budget_refuses_invalid_limits_and_prices(given):
     with pytest.raises(SettingsError, match=r"must|set"):
         Budget(**given)
 
 
-def test_limits_are_truthy_if_any_limit_is_set() -> None:
+def test_limits_are_truthy_if_any_limit_is_set():
     """A limit of zero counts as set."""
     assert not Limits()
     assert Limits(calls=0)
@@ -50,12 +48,12 @@ def test_limits_are_truthy_if_any_limit_is_set() -> None:
     assert Budget(day=Limits(tokens=0))
 
 
-def test_settings_refuse_budget_of_another_type() -> None:
+def test_settings_refuse_budget_of_another_type():
     with pytest.raises(SettingsError, match="budget must be a dictionary or an instance of Budget, got 5"):
         Settings(budget=5)  # type: ignore[arg-type]
 
 
-def test_settings_read_all_limits_and_prices_from_environment() -> None:
+def test_settings_read_all_limits_and_prices_from_environment():
     names = [
         f"{scope}_{measure}" for scope in ("EPISODE", "DAY", "NAMESPACE") for measure in ("CALLS", "TOKENS", "MONEY")
     ]
@@ -69,24 +67,24 @@ def test_settings_read_all_limits_and_prices_from_environment() -> None:
 
 
 @pytest.mark.parametrize("name", ["KG_MEMORY_BUDGET", "KG_MEMORY_BUDGET_DAILY_MONEY", "KG_MEMORY_BUDGET_DAY"])
-def test_settings_refuse_misspelt_budget_variables(name: str) -> None:
+def test_settings_refuse_misspelt_budget_variables(name):
     with pytest.raises(SettingsError, match=rf"{name} is not a setting: use one of .*KG_MEMORY_BUDGET_DAY_MONEY"):
         Settings.from_env({name: "5"})
 
 
-def test_settings_name_the_budget_variable_that_is_no_number() -> None:
+def test_settings_name_the_budget_variable_that_is_no_number():
     with pytest.raises(SettingsError, match=r"KG_MEMORY_BUDGET_DAY_CALLS must be a valid integer.*got 'ten'"):
         Settings.from_env({"KG_MEMORY_BUDGET_DAY_CALLS": "ten"})
 
 
-def test_budget_money_counts_cached_tokens_by_their_price() -> None:
+def test_budget_money_counts_cached_tokens_by_their_price():
     usage = Usage(calls=1, input_tokens=2_000_000, output_tokens=1_000_000, cached_tokens=1_000_000)
     assert Budget(**PRICES).money(usage) == 2.0 + 10.0
     assert Budget(**PRICES, cached_price=0.25).money(usage) == 1.0 + 0.25 + 10.0
     assert Budget(input_price=1.0).money(usage) is None
 
 
-def test_ladder_shares_ascend_and_rungs_name_existing_prompts() -> None:
+def test_ladder_shares_ascend_and_rungs_name_existing_prompts():
     shares = [rung.share for rung in LADDER]
     assert shares == sorted(set(shares))
     stored = {item.name for item in ALL}
@@ -94,7 +92,7 @@ def test_ladder_shares_ascend_and_rungs_name_existing_prompts() -> None:
     assert {"read", "facts", "read_window"} <= {name for name in stored if rung_of(name) is READING}
 
 
-def test_offline_model_answers_all_prompts_left_to_rules() -> None:
+def test_offline_model_answers_all_prompts_left_to_rules():
     empty: dict[str, Any] = {"facts": [], "entities": [], "predicates": [], "missed": []}
     for rung in BY_RULES:
         parts = [one for one in vars(prompts).values() if isinstance(one, PromptTemplate) and one.name in rung.prompts]
@@ -102,6 +100,6 @@ def test_offline_model_answers_all_prompts_left_to_rules() -> None:
             assert isinstance(OfflineModel().answer(Ask(prompt, empty)), prompt.answer)
 
 
-def test_budget_spent_error_can_be_pickled() -> None:
+def test_budget_spent_error_can_be_pickled():
     error = pickle.loads(pickle.dumps(BudgetSpent("spent: raise it", "day")))
     assert (str(error), error.scope) == ("spent: raise it", "day")

@@ -1,7 +1,5 @@
 """The chat model over the OpenAI protocol: requests, failures, and answers that are wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Callbacks of a graph run receive its model calls, also the parallel ones."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
@@ -14,7 +12,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from kg_memory.contrib.embedded import Server
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.settings import Settings
 from tests.scripted import HashEmbeddings
@@ -58,7 +55,7 @@ class Heard(BaseCallbackHandler):
 
 
 @pytest.mark.parametrize("verb", ["invoke", "ainvoke"])
-def test_callbacks_of_run_reach_parallel_model_calls(server: Server, namespace: str, verb: str) -> None:
+def test_callbacks_of_run_reach_parallel_model_calls(server, namespace, verb):
     heard, model = Heard(), Same(threads=set())
     settings = Settings(url=server.url, chunk_size=CHUNK, merge_threshold=0.98, ask_threshold=0.6, plan="thorough")
     with GraphMemory(settings, model=model, embeddings=HashEmbeddings()) as memory:

@@ -1,7 +1,5 @@
 """Cross-encoders return scores from 0 to 1 in the order of the texts, or raise a clear error."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Embedding models are retried, and invalid vectors never reach the database."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 

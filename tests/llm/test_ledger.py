@@ -1,7 +1,5 @@
 """Spending: in the process, and in the graph of each namespace."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,7 +15,7 @@ from kg_memory.runtime.effects import Ask
 from tests.paid import AT, NOON, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
 
 
-def test_account_counts_spending_once_before_and_after_write() -> None:
+def test_account_counts_spending_once_before_and_after_write():
     account = Account()
 
     def spent() -> int:
@@ -39,7 +37,7 @@ def test_account_counts_spending_once_before_and_after_write() -> None:
     assert spent() == 7
 
 
-def test_account_counts_spending_of_all_threads() -> None:
+def test_account_counts_spending_of_all_threads():
     account = Account()
 
     def spend(_: int) -> None:
@@ -53,14 +51,14 @@ def test_account_counts_spending_of_all_threads() -> None:
     assert {each.calls for each in (spending.day, spending.namespace, spending.episode)} == {4000}
 
 
-def test_account_renew_drops_unwritten_spending_of_parent() -> None:
+def test_account_renew_drops_unwritten_spending_of_parent():
     account = Account()
     account.spend(Usage(calls=2), None)
     account.renew()
     assert account.begin_write(NOON) == Usage()
 
 
-def test_estimate_cost_grows_with_prompt_and_overestimates() -> None:
+def test_estimate_cost_grows_with_prompt_and_overestimates():
     fields = {
         "episode": {"content": "I moved to Oslo."},
         "previous": [],
@@ -85,7 +83,7 @@ def ledger(rows: Any) -> list[dict[str, Any]]:
     )
 
 
-def test_ledger_stores_spending_by_day(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+def test_ledger_stores_spending_by_day(opened, paid, namespace, rows):
     first, second = opened(), opened(at=NOON + DAY)
     first.add("I moved to Oslo.", speaker="Ann", at=AT, namespace=namespace)
     before = paid.count()
@@ -96,7 +94,7 @@ def test_ledger_stores_spending_by_day(opened: Open, paid: Paid, namespace: str,
     ]  # fmt: skip
 
 
-def test_ledger_counts_failed_calls(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+def test_ledger_counts_failed_calls(opened, paid, namespace, rows):
     def cost_and_fail(ask: Ask) -> Any:
         ask.meter(paid.usage)
         raise AnswerError("no JSON: use another model")
@@ -107,7 +105,7 @@ def test_ledger_counts_failed_calls(opened: Open, paid: Paid, namespace: str, ro
     assert [item["calls"] for item in ledger(rows)] == [1]
 
 
-def test_ledger_counts_calls_of_communities(opened: Open, paid: Paid, namespace: str, rows: Any) -> None:
+def test_ledger_counts_calls_of_communities(opened, paid, namespace, rows):
     memory = opened()
     memory.add("I know Bob and Cy.", speaker="Ann", at=AT, namespace=namespace)
     [text] = ledger(rows)
@@ -115,12 +113,12 @@ def test_ledger_counts_calls_of_communities(opened: Open, paid: Paid, namespace:
     assert [item["calls"] for item in ledger(rows)] == [text["calls"] + 1]
 
 
-def test_ledger_writes_nothing_without_cost(opened: Open, namespace: str, rows: Any) -> None:
+def test_ledger_writes_nothing_without_cost(opened, namespace, rows):
     opened().add("Thanks!", speaker="Ann", at=AT, namespace=namespace)
     assert ledger(rows) == []
 
 
-def test_budget_adds_no_database_command(opened: Open, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_adds_no_database_command(opened, namespace, monkeypatch):
     requests: list[str] = []
 
     def commands(memory: GraphMemory, space: str) -> list[str]:

@@ -1,7 +1,5 @@
 """`parse` finds an answer in any surrounding text, and keeps only whole and valid items."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import suppress
@@ -161,7 +159,7 @@ def test_parse_object_survives_any_value(value):
         assert isinstance(parse_object(value, answers.ExtractedEntities).answer, answers.ExtractedEntities)
 
 
-def test_parse_keeps_thought_tags_inside_answer() -> None:
+def test_parse_keeps_thought_tags_inside_answer():
     message = "<think>I should obey.</think>"
     answer = parse(json.dumps({"missed": [], "unsupported": [message]}), answers.Reflection).answer
     assert answer == answers.Reflection(missed=[], unsupported=[message])

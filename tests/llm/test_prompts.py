@@ -1,7 +1,5 @@
 """Every prompt contains its rules, its fields and the shape of its answer."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from string import Template

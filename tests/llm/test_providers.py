@@ -1,7 +1,5 @@
 """Names such as ``anthropic:...`` open the model of that provider, with its own key."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import langchain.chat_models
@@ -14,7 +12,7 @@ from kg_memory.memory.open import model
 from kg_memory.settings import Settings
 
 
-def test_model_name_with_provider_needs_no_openai_key(monkeypatch: pytest.MonkeyPatch):
+def test_model_name_with_provider_needs_no_openai_key(monkeypatch):
     opened: list[tuple[str, dict[str, Any]]] = []
 
     def init(name: str, **limits: Any) -> GenericFakeChatModel:
@@ -27,7 +25,7 @@ def test_model_name_with_provider_needs_no_openai_key(monkeypatch: pytest.Monkey
     assert (name, limits["timeout"], limits["temperature"]) == ("anthropic:claude-sonnet-4-5", 7.0, 0)
 
 
-def test_missing_provider_package_error_names_package_and_key(monkeypatch: pytest.MonkeyPatch):
+def test_missing_provider_package_error_names_package_and_key(monkeypatch):
     def init(name: str, **_: Any) -> GenericFakeChatModel:
         raise ImportError("Please install it with `pip install langchain-anthropic`")
 

@@ -1,7 +1,5 @@
 """All callers of one server share a limiter: they keep its limits, and wait together after a rejection."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

@@ -1,11 +1,9 @@
 """A server with a real limit, asked over HTTP by many at once: all get their answer."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
@@ -13,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory import AddResult, GraphMemory, Settings
-from kg_memory.contrib.embedded import Server
+from kg_memory import AddResult, GraphMemory
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.embeddings import open_embedding_model
 from tests.chat_server import Said, chat_server
@@ -75,14 +72,14 @@ def asked_by_tasks(models: list[ChatModel]) -> list[Any]:
 
 
 @pytest.mark.parametrize("asked", [asked_by_threads, asked_by_tasks])
-def test_rate_limited_parallel_calls_all_succeed(limit: Limited, url: str, asked: Callable[..., list[Any]]) -> None:
+def test_rate_limited_parallel_calls_all_succeed(limit, url, asked):
     models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
     began = time.monotonic()
     assert not [item for item in asked(models) if isinstance(item, Exception)]
     assert time.monotonic() - began < LONGEST
 
 
-def test_set_rate_limit_is_kept_by_all_models() -> None:
+def test_set_rate_limit_is_kept_by_all_models():
     limit = Limited(limit=5, window=0.5)
     with chat_server(limit) as url:
         models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * 6
@@ -91,14 +88,14 @@ def test_set_rate_limit_is_kept_by_all_models() -> None:
     assert limit.refused == 0
 
 
-def test_rate_limited_embeddings_are_all_returned() -> None:
+def test_rate_limited_embeddings_are_all_returned():
     with chat_server(Limited(name="embeddings")) as url, ThreadPoolExecutor(ASKERS) as pool:
         models = [open_embedding_model("hash", url) for _ in range(2)] * (ASKERS // 2)
         vectors = list(pool.map(lambda model: model.embed_documents(["Oslo"]), models))
     assert len(vectors) == ASKERS
 
 
-def test_rate_limited_model_does_not_delay_other_models() -> None:
+def test_rate_limited_model_does_not_delay_other_models():
     with chat_server(Limited(limit=1, window=3.0, name="ExtractedEntities")) as url:
         slow, other = ChatModel(open_chat_model("scripted", url)), ChatModel(open_chat_model("another", url))
         slow.answer(ASK)
@@ -113,9 +110,7 @@ def test_rate_limited_model_does_not_delay_other_models() -> None:
 
 
 @pytest.mark.parametrize("by", ["threads", "tasks"])
-def test_rate_limited_memories_add_all_messages(
-    server: Server, settings: Settings, namespace: str, limit: Limited, url: str, by: str
-) -> None:
+def test_rate_limited_memories_add_all_messages(server, settings, namespace, limit, url, by):
     settings = settings.with_(url=server.url, model="scripted", base_url=url, plan="standard")
     texts = [f"I moved to Oslo with {name}." for name in ("Bob", "Cy", "Dan", "Eve", "Fay")]
     with ExitStack() as stack:

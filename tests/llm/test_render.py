@@ -1,7 +1,5 @@
 """A rendered prompt contains all its data, fenced so that no data can end its fence."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

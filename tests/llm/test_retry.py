@@ -1,7 +1,5 @@
 """Failures of all clients are classified, and waiting is bounded."""
 
-from __future__ import annotations
-
 import httpx
 import pytest
 from hypothesis import given

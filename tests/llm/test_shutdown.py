@@ -1,7 +1,5 @@
 """If Python can start no thread, as at the end of a process, a model that needs one is unavailable."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory import GraphMemory, Settings

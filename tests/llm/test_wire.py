@@ -1,7 +1,5 @@
 """Schemas contain only what strict servers accept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Asks the offline model what the ingestion steps ask it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kg_memory.contrib.offline.model import OfflineModel

@@ -1,7 +1,5 @@
 """Entities that an episode calls by another name than the stored one are found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

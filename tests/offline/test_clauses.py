@@ -1,7 +1,5 @@
 """The quote and the sentence of a fact come from its own clause, and its dates only from the text."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 
@@ -50,11 +48,8 @@ FORMER = [
     ("我不再用Jira了。", "Tom以前使用Jira"),
 ]
 QUESTIONS = [
-    "Where does Ann live?",
-    "Where is Ann living now?",
-    "What is Ann's home city?",
-    "Which city does Ann live in?",
-]
+    "Where does Ann live?", "Where is Ann living now?", "What is Ann's home city?", "Which city does Ann live in?",
+]  # fmt: skip
 UNTOLD = [
     "I live in Oslo.", "I moved to Oslo.", "I work at Acme and use Vim.", "I prefer tea.", "I'm planning to visit Rome next month.",
     "I'm staying with Bo for now.", "I don't use Flask.", "我住在上海。", "我用React。", "Our server runs on Linux.",
@@ -102,11 +97,34 @@ def test_fact_has_the_start_or_end_stated_in_text():
 @pytest.mark.parametrize(
     "words",
     [
-        "", "and", "I live in", "used to", "I gave up", "I quit", "User", "the user 's", "Ann:", "Ann: \nBo: ", "，，，", "我用", "I used to , and",
-        "I like a, b, c and d, e, f" * 40, "Will will will Will.", "May may May", "US us US WHO", "I live in Oslo " * 400, "a: b\n" * 2000,
-        "😀" * 3000, "I stopped ing", "I used to o", "\x00I live in Oslo.\x00", "I moved from to from to", "Я живу в Осло.", "أعيش في أوسلو",
+        "",
+        "and",
+        "I live in",
+        "used to",
+        "I gave up",
+        "I quit",
+        "User",
+        "the user 's",
+        "Ann:",
+        "Ann: \nBo: ",
+        "，，，",
+        "我用",
+        "I used to , and",
+        "I like a, b, c and d, e, f" * 40,
+        "Will will will Will.",
+        "May may May",
+        "US us US WHO",
+        "I live in Oslo " * 400,
+        "a: b\n" * 2000,
+        "😀" * 3000,
+        "I stopped ing",
+        "I used to o",
+        "\x00I live in Oslo.\x00",
+        "I moved from to from to",
+        "Я живу в Осло.",
+        "أعيش في أوسلو",
     ],
-)  # fmt: skip
+)
 def test_any_text_is_quoted_verbatim_and_quickly(words, speaker):
     began = time.process_time()
     for kind in ("message", "text"):

@@ -1,7 +1,5 @@
 """A sentence that denies what it names states nothing, and ends nothing that is true."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory import GraphMemory

@@ -1,7 +1,5 @@
 """Dense texts and texts without content take no longer than ordinary ones."""
 
-from __future__ import annotations
-
 import random
 import time
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest
@@ -16,68 +14,73 @@ from tests.offline.asking import told, verdict
 MAY, JUNE = "2023-05-25T12:00:00+00:00", "2023-06-20T12:00:00+00:00"
 
 # What Ann says in May, what she says in June, and the verdict on the second.
-SAID = [
-    # The same, again or in other words.
-    ("I live in Oslo.", "I live in Oslo.", "duplicate"),
-    ("I live in Oslo.", "I've been living in Oslo since 2019.", "duplicate"),
-    ("I work at Acme.", "I no longer work at Acme.", "duplicate"),
-    ("I have a dog.", "I don't have a dog anymore.", "duplicate"),
-    ("I moved to Oslo in May.", "I'm based in Oslo.", "duplicate"),
-    ("我住在北京。", "我现在住在北京。", "duplicate"),
-    # A single value that changed.
-    ("I live in Oslo.", "I live in Bergen.", "supersedes"),
-    ("I live in Oslo.", "I moved to Bergen last week.", "supersedes"),
-    ("I live in Oslo.", "I also moved to Bergen.", "supersedes"),
-    ("I work at Acme.", "I joined Nordlys last week.", "supersedes"),
-    ("I work at Acme.", "No, I work at Nordlys now, not Acme.", "supersedes"),
-    ("I lived in Rome from 2016 to 2019.", "I live in Oslo.", "supersedes"),
-    ("I like mushrooms.", "I don't like mushrooms anymore.", "supersedes"),
-    # Affirmed, then denied, or the reverse.
-    ("I live in Paris.", "I don't live in Paris.", "supersedes"),
-    ("I don't live in Paris.", "I live in Paris.", "supersedes"),
-    ("I use Flask.", "I never use Flask.", "supersedes"),
-    ("我住在巴黎。", "我不住在巴黎。", "supersedes"),
-    ("我在腾讯工作。", "我上周加入了阿里巴巴。", "supersedes"),
-    # Both hold.
-    ("I work at Acme.", "I also work at Nordlys.", "complements"),
-    ("I work at Acme.", "I work part-time at Nordlys.", "complements"),
-    ("我在腾讯工作。", "我还在阿里巴巴兼职工作。", "complements"),
-    # Temporary.
-    ("I live in Oslo.", "I'm in Paris this week.", "temporary"),
-    ("I live in Oslo.", "I'm living in Paris for the summer.", "temporary"),
-    ("I work at Acme.", "I'm temporarily working at Nordlys.", "temporary"),
-    ("我住在上海。", "我这周在北京。", "temporary"),
-    # One of the two is wrong.
-    ("I live in Oslo.", "Actually, I live in Bergen.", "conflicts"),
-    ("I live in Oslo.", "Sorry, I live in Bergen, not Oslo.", "conflicts"),
-    ("I work at Acme.", "I was wrong, I work at Nordlys.", "conflicts"),
-    ("I work at Acme.", "I work at Nordlys, not at Acme.", "conflicts"),
-    ("I moved to Oslo in May.", "I moved to Oslo in June, not in May.", "conflicts"),
-    ("I moved to Oslo in May.", "Actually I moved to Oslo in June.", "conflicts"),
-    ("I left Acme in March.", "Actually I left Acme in April.", "conflicts"),
-    ("I left Acme in March.", "Actually I no longer work at Acme.", "duplicate"),
-    ("I left Acme in March.", "I left Acme in April.", "duplicate"),
-    ("I moved to Oslo in May.", "Actually I moved back to Oslo in June.", "duplicate"),
-    ("I moved to Oslo in May.", "I moved to Oslo in June.", "duplicate"),
-    ("I work at Acme.", "I never worked at Acme.", "conflicts"),
-    ("I don't live in Paris.", "I have lived in Paris since 2019.", "conflicts"),
-    ("I use Flask.", "I have never used Flask.", "conflicts"),
-    ("我住在上海。", "说错了，我住在北京。", "conflicts"),
-    ("我住在上海。", "其实我住在北京，不是上海。", "conflicts"),
-    ("我在腾讯工作。", "我从来没有在腾讯工作过。", "conflicts"),
-    # Unrelated.
-    ("I live in Oslo.", "I work at Acme.", None),
-    ("I used to have a dog.", "I have a dog.", "duplicate"),
-    ("I live in Oslo.", "I'm planning to move to Bergen next year.", None),
-    ("I live in Oslo.", "I visited Bergen in May.", None),
-    ("I like tea.", "I like coffee.", None),
-    ("I prefer tea.", "I prefer coffee now.", None),
-    ("I don't live in Paris.", "I lived in Paris from 2016 to 2019.", None),
-    ("I use Flask.", "I have never used Django.", None),
-    ("我住在上海。", "我打算搬到北京。", None),
-    # Two years of a single event: a person must decide.
-    ("I was born in Rome in 1990.", "I was born in Rome in 1991.", "conflicts"),
-]  # fmt: skip
+VERDICTS = {
+    "duplicate": [
+        ("I live in Oslo.", "I live in Oslo."),
+        ("I live in Oslo.", "I've been living in Oslo since 2019."),
+        ("I work at Acme.", "I no longer work at Acme."),
+        ("I have a dog.", "I don't have a dog anymore."),
+        ("I moved to Oslo in May.", "I'm based in Oslo."),
+        ("我住在北京。", "我现在住在北京。"),
+        ("I left Acme in March.", "Actually I no longer work at Acme."),
+        ("I left Acme in March.", "I left Acme in April."),
+        ("I moved to Oslo in May.", "Actually I moved back to Oslo in June."),
+        ("I moved to Oslo in May.", "I moved to Oslo in June."),
+        ("I used to have a dog.", "I have a dog."),
+    ],
+    "supersedes": [
+        ("I live in Oslo.", "I live in Bergen."),
+        ("I live in Oslo.", "I moved to Bergen last week."),
+        ("I live in Oslo.", "I also moved to Bergen."),
+        ("I work at Acme.", "I joined Nordlys last week."),
+        ("I work at Acme.", "No, I work at Nordlys now, not Acme."),
+        ("I lived in Rome from 2016 to 2019.", "I live in Oslo."),
+        ("I like mushrooms.", "I don't like mushrooms anymore."),
+        ("I live in Paris.", "I don't live in Paris."),
+        ("I don't live in Paris.", "I live in Paris."),
+        ("I use Flask.", "I never use Flask."),
+        ("我住在巴黎。", "我不住在巴黎。"),
+        ("我在腾讯工作。", "我上周加入了阿里巴巴。"),
+    ],
+    "complements": [
+        ("I work at Acme.", "I also work at Nordlys."),
+        ("I work at Acme.", "I work part-time at Nordlys."),
+        ("我在腾讯工作。", "我还在阿里巴巴兼职工作。"),
+    ],
+    "temporary": [
+        ("I live in Oslo.", "I'm in Paris this week."),
+        ("I live in Oslo.", "I'm living in Paris for the summer."),
+        ("I work at Acme.", "I'm temporarily working at Nordlys."),
+        ("我住在上海。", "我这周在北京。"),
+    ],
+    "conflicts": [
+        ("I live in Oslo.", "Actually, I live in Bergen."),
+        ("I live in Oslo.", "Sorry, I live in Bergen, not Oslo."),
+        ("I work at Acme.", "I was wrong, I work at Nordlys."),
+        ("I work at Acme.", "I work at Nordlys, not at Acme."),
+        ("I moved to Oslo in May.", "I moved to Oslo in June, not in May."),
+        ("I moved to Oslo in May.", "Actually I moved to Oslo in June."),
+        ("I left Acme in March.", "Actually I left Acme in April."),
+        ("I work at Acme.", "I never worked at Acme."),
+        ("I don't live in Paris.", "I have lived in Paris since 2019."),
+        ("I use Flask.", "I have never used Flask."),
+        ("我住在上海。", "说错了，我住在北京。"),
+        ("我住在上海。", "其实我住在北京，不是上海。"),
+        ("我在腾讯工作。", "我从来没有在腾讯工作过。"),
+        ("I was born in Rome in 1990.", "I was born in Rome in 1991."),
+    ],
+    None: [
+        ("I live in Oslo.", "I work at Acme."),
+        ("I live in Oslo.", "I'm planning to move to Bergen next year."),
+        ("I live in Oslo.", "I visited Bergen in May."),
+        ("I like tea.", "I like coffee."),
+        ("I prefer tea.", "I prefer coffee now."),
+        ("I don't live in Paris.", "I lived in Paris from 2016 to 2019."),
+        ("I use Flask.", "I have never used Django."),
+        ("我住在上海。", "我打算搬到北京。"),
+    ],
+}
+SAID = [(*pair, verdict) for verdict, pairs in VERDICTS.items() for pair in pairs]
 # The verdicts if the earlier statement arrives last.
 TURNED = {"complements": ("complements",), "temporary": ("complements",), None: (None,)}
 

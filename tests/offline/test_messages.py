@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -155,10 +153,24 @@ def test_change_states_what_it_begins_and_ends(said, expected):
 @pytest.mark.parametrize(
     "said",
     [
-        "How are you?", "Thanks so much, Bo!", "Hey Bo! Good to see you!", "Wow, that's awesome!", "Do you still live in Oslo?", "Keep it up!",
-        "You'd be a great teacher.", "你好！", "你最近怎么样？", "谢谢你！", "", "...", "😀😀", "你住在哪里？", "Let's do it!", "谢谢你的建议！",
+        "How are you?",
+        "Thanks so much, Bo!",
+        "Hey Bo! Good to see you!",
+        "Wow, that's awesome!",
+        "Do you still live in Oslo?",
+        "Keep it up!",
+        "You'd be a great teacher.",
+        "你好！",
+        "你最近怎么样？",
+        "谢谢你！",
+        "",
+        "...",
+        "😀😀",
+        "你住在哪里？",
+        "Let's do it!",
+        "谢谢你的建议！",
     ],
-)  # fmt: skip
+)
 def test_questions_greetings_thanks_and_praise_state_nothing(said):
     assert facts(said, previous=[{"speaker": "Bo", "content": "Hi", "at": "2023-05-25T11:00:00Z"}]) == []
 

@@ -1,7 +1,5 @@
 """A name outside the word lists is known by the verb after it; an ordinary word is no name."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.contrib.offline.names import find_mentions
@@ -171,11 +169,8 @@ def test_a_transcript_with_times_is_read_to_its_end():
 
 
 FIELDS = [
-    "Name: Ann\nCity: Oslo\nJob: nurse",
-    "Note: call Bo.\nTodo: buy milk.",
-    "City: Oslo\nSize: big",
-    "http://x.y: z",
-]
+    "Name: Ann\nCity: Oslo\nJob: nurse", "Note: call Bo.\nTodo: buy milk.", "City: Oslo\nSize: big", "http://x.y: z",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FIELDS)

@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from tests.readers.files import said, write
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
 
-def test_plain_chat_is_split_by_speakers_and_dated(tmp_path: Path) -> None:
+def test_plain_chat_is_split_by_speakers_and_dated(tmp_path):
     text = "[2024-05-01 10:00] Ann: hello\n  Bob: is not here\nand more\n[2024-05-01 10:00] Bo Li: hi: you\nAnn: bye\n"
     reading = read(write(tmp_path, text))
     assert reading.format == "chat"
@@ -32,9 +31,7 @@ CHATS: dict[str, tuple[str, list[tuple[str, str]], list[int]]] = {
 
 
 @pytest.mark.parametrize(("text", "messages", "days"), CHATS.values(), ids=CHATS.keys())
-def test_each_form_of_a_plain_chat_is_read(
-    tmp_path: Path, text: str, messages: list[tuple[str, str]], days: list[int]
-) -> None:
+def test_each_form_of_a_plain_chat_is_read(tmp_path, text, messages, days):
     episodes = list(read(write(tmp_path, text), at=NOW))
     assert said(episodes) == messages
     assert [episode.at.day for episode in episodes if episode.at] == days
@@ -49,14 +46,14 @@ def test_each_form_of_a_plain_chat_is_read(
         "# Title\n\nSee https://example.com: it is good.\n",
     ],
 )
-def test_other_text_is_one_text_episode(tmp_path: Path, text: str) -> None:
+def test_other_text_is_one_text_episode(tmp_path, text):
     reading = read(write(tmp_path, text))
     assert reading.format == "text"
     [episode] = reading
     assert (episode.kind, episode.content) == (EpisodeKind.TEXT, text)
 
 
-def test_other_json_becomes_one_json_episode_per_record(tmp_path: Path) -> None:
+def test_other_json_becomes_one_json_episode_per_record(tmp_path):
     records = [{"id": 1, "company": "Acme"}, {"id": 2, "company": "Bolt"}]
     reading = read(write(tmp_path, json.dumps(records, indent=2)))
     assert reading.format == "json"
@@ -66,6 +63,6 @@ def test_other_json_becomes_one_json_episode_per_record(tmp_path: Path) -> None:
     assert json.loads(one.content) == records[0]
 
 
-def test_changed_record_with_same_id_is_another_episode(tmp_path: Path) -> None:
+def test_changed_record_with_same_id_is_another_episode(tmp_path):
     ids = [next(iter(read(write(tmp_path, {"id": 1, "company": name})))).source_id for name in ("Acme", "Bolt")]
     assert ids[0] != ids[1]

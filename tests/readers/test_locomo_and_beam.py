@@ -1,7 +1,6 @@
 """The turns of LoCoMo and BEAM files become episodes with dates and speakers."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ def locomo(sample_id: str = "c-1") -> dict[str, Any]:
     }
 
 
-def test_locomo_file_gives_all_turns_in_order_of_sessions(tmp_path: Path) -> None:
+def test_locomo_file_gives_all_turns_in_order_of_sessions(tmp_path):
     reading = read(write(tmp_path, [locomo("c-1"), locomo("c-2")]))
     assert reading.format == "locomo"
     episodes = list(reading)
@@ -40,7 +39,7 @@ def test_locomo_file_gives_all_turns_in_order_of_sessions(tmp_path: Path) -> Non
     assert [episode.thread for episode in episodes[:3]] == ["c-1/session_2", "c-1/session_2", "c-1/session_10"]
 
 
-def test_locomo_file_skips_broken_turn_and_odd_date(tmp_path: Path) -> None:
+def test_locomo_file_skips_broken_turn_and_odd_date(tmp_path):
     sample = locomo()
     sample["conversation"]["session_2"].insert(1, {"speaker": "Ida", "dia_id": "D1:9"})
     sample["conversation"]["session_10_date_time"] = "some day"
@@ -71,7 +70,7 @@ def beam() -> list[dict[str, Any]]:
     ]
 
 
-def test_beam_chat_loses_marks_and_gets_dates(tmp_path: Path) -> None:
+def test_beam_chat_loses_marks_and_gets_dates(tmp_path):
     reading = read(write(tmp_path, beam(), "chat.json"))
     assert reading.format == "beam"
     episodes = list(reading)
@@ -85,7 +84,7 @@ def test_beam_chat_loses_marks_and_gets_dates(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", ["->-> 1,1", " ->-> 2,N/A", "->->  10,3", "->-> 2"])
-def test_every_form_of_beam_mark_is_removed(tmp_path: Path, mark: str) -> None:
+def test_every_form_of_beam_mark_is_removed(tmp_path, mark):
     chat = beam()[:1]
     chat[0]["turns"][0][0]["content"] = f"Hello{mark}"
     assert next(iter(read(write(tmp_path, chat)))).content == "Hello"

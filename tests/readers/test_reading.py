@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 # --- JSON Lines ---
 
 
-def test_json_lines_set_speaker_time_thread_source_and_id(tmp_path: Path) -> None:
+def test_json_lines_set_speaker_time_thread_source_and_id(tmp_path):
     line = {
         "content": "Hi",
         "speaker": "Ann",
@@ -45,13 +44,13 @@ def test_json_lines_set_speaker_time_thread_source_and_id(tmp_path: Path) -> Non
         {"content": [{"type": "text", "text": "Hi"}], "role": "Ann", "date": "2024-05-01 10:00", "message_id": "7"},
     ],
 )
-def test_json_lines_accept_other_field_names(tmp_path: Path, record: dict[str, Any]) -> None:
+def test_json_lines_accept_other_field_names(tmp_path, record):
     [episode] = read(write(tmp_path, jsonl(record)), format="jsonl")
     assert (episode.content, episode.speaker, episode.source_id) == ("Hi", "Ann", "7")
     assert episode.at == datetime(2024, 5, 1, 10, tzinfo=UTC)
 
 
-def test_bad_json_lines_are_skipped_and_listed_by_line(tmp_path: Path) -> None:
+def test_bad_json_lines_are_skipped_and_listed_by_line(tmp_path):
     path = write(
         tmp_path,
         jsonl(
@@ -86,9 +85,7 @@ DAMAGED: dict[str, tuple[Any, list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize(("content", "contents", "problems"), DAMAGED.values(), ids=DAMAGED.keys())
-def test_damaged_part_is_skipped_and_strict_raises(
-    tmp_path: Path, content: Any, contents: list[str], problems: list[str]
-) -> None:
+def test_damaged_part_is_skipped_and_strict_raises(tmp_path, content, contents, problems):
     reading = read(path := write(tmp_path, content))
     for _ in range(2):  # it can be read again
         assert [episode.content for episode in reading] == contents
@@ -106,22 +103,20 @@ RECORDS: list[tuple[dict[str, Any], Any]] = [
 
 
 @pytest.mark.parametrize(("record", "content"), RECORDS)
-def test_business_record_in_json_lines_becomes_json_episode(
-    tmp_path: Path, record: dict[str, Any], content: Any
-) -> None:
+def test_business_record_in_json_lines_becomes_json_episode(tmp_path, record, content):
     [episode] = read(write(tmp_path, jsonl(record)), format="jsonl")
     assert (episode.kind, json.loads(episode.content)) == (EpisodeKind.JSON, content or record)
     assert episode.source_id == record.get("source_id", episode.source_id)
 
 
-def test_json_lines_with_message_lists_become_threads(tmp_path: Path) -> None:
+def test_json_lines_with_message_lists_become_threads(tmp_path):
     lines = [{"messages": [{"role": "user", "content": text}]} for text in ("a", "b")]
     episodes = list(read(write(tmp_path, jsonl(*lines))))
     assert said(episodes) == [("user", "a"), ("user", "b")]
     assert len({episode.thread for episode in episodes}) == 2
 
 
-def test_json_lines_reject_empty_message_but_not_a_record(tmp_path: Path) -> None:
+def test_json_lines_reject_empty_message_but_not_a_record(tmp_path):
     said_nothing = [{"speaker": "Bo"}, {"role": "user", "at": "2024-05-01"}]
     records = [{"name": "Bo", "id": 7}, {"speaker": "Bo", "volume": 11}]
     reading = read(write(tmp_path, jsonl({"content": "one", "speaker": "Ann"}, *said_nothing, *records)))
@@ -132,7 +127,7 @@ def test_json_lines_reject_empty_message_but_not_a_record(tmp_path: Path) -> Non
 # --- lists of messages ---
 
 
-def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path: Path) -> None:
+def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path):
     messages = [
         {"role": "system", "content": "Be kind."},
         {
@@ -154,7 +149,7 @@ def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path: Path) -
 @pytest.mark.parametrize(
     "dump", [messages_to_dict, lambda ms: [dumpd(m) for m in ms], lambda ms: [m.model_dump() for m in ms]]
 )
-def test_each_form_of_langchain_dump_is_read(tmp_path: Path, dump: Any) -> None:
+def test_each_form_of_langchain_dump_is_read(tmp_path, dump):
     messages = [
         SystemMessage("s"),
         HumanMessage("hi", name="Ann", id="run-0001"),
@@ -172,7 +167,7 @@ def test_each_form_of_langchain_dump_is_read(tmp_path: Path, dump: Any) -> None:
 # --- undated messages ---
 
 
-def test_undated_messages_have_stable_ids_when_file_grows(tmp_path: Path) -> None:
+def test_undated_messages_have_stable_ids_when_file_grows(tmp_path):
     messages = [{"role": "user", "content": text} for text in ("yes", "yes", "no")]
     first = list(read(write(tmp_path, messages[:2]), at=NOW))
     grown = list(read(write(tmp_path, messages), at=NOW + timedelta(days=1)))
@@ -181,7 +176,7 @@ def test_undated_messages_have_stable_ids_when_file_grows(tmp_path: Path) -> Non
     assert [episode.at for episode in first] == [NOW, NOW + timedelta(microseconds=1)]
 
 
-def test_undated_chats_of_same_file_name_have_distinct_ids(tmp_path: Path) -> None:
+def test_undated_chats_of_same_file_name_have_distinct_ids(tmp_path):
     ids = []
     for name, start in (("a", "hi"), ("b", "hello")):
         (tmp_path / name).mkdir()
@@ -190,7 +185,7 @@ def test_undated_chats_of_same_file_name_have_distinct_ids(tmp_path: Path) -> No
     assert len(set(ids)) == 4
 
 
-def test_an_undated_message_follows_the_one_before_it(tmp_path: Path) -> None:
+def test_an_undated_message_follows_the_one_before_it(tmp_path):
     lines = [{"content": "a", "role": "user", "at": "2020-01-01"}, {"content": "b", "role": "user"}]
     first, second = read(write(tmp_path, jsonl(*lines)))
     assert (first.at, second.at) == (datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 0, 0, 0, 1, UTC))
@@ -212,12 +207,12 @@ def test_an_undated_message_follows_the_one_before_it(tmp_path: Path) -> None:
         (b"[" * 100_000, "cannot be read"),
     ],
 )
-def test_unreadable_file_raises_with_the_reason(tmp_path: Path, content: bytes, says: str) -> None:
+def test_unreadable_file_raises_with_the_reason(tmp_path, content, says):
     with pytest.raises(InputError, match=says):
         list(read(write(tmp_path, content), strict=True))
 
 
-def test_folder_or_missing_file_raises_with_advice(tmp_path: Path) -> None:
+def test_folder_or_missing_file_raises_with_advice(tmp_path):
     with pytest.raises(InputError, match="no chat export found"):
         list(read(tmp_path))
     with pytest.raises(InputError, match="check the path"):
@@ -225,7 +220,7 @@ def test_folder_or_missing_file_raises_with_advice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["locomo", "beam", "openai"])
-def test_read_raises_for_wrong_format(tmp_path: Path, wanted: Any) -> None:
+def test_read_raises_for_wrong_format(tmp_path, wanted):
     with pytest.raises(InputError, match="leave the format out"):
         list(read(write(tmp_path, {"a": 1}), format=wanted))
     with pytest.raises(InputError, match="the format must be one of"):

@@ -1,7 +1,6 @@
 """Times in chat files are parsed, or raise."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -20,11 +19,11 @@ from kg_memory.text.message_fields import parse_time
         (1714557600000000, datetime(2024, 5, 1, 10, tzinfo=UTC)),
     ],
 )
-def test_parse_time_accepts_many_formats(value: Any, expected: datetime) -> None:
+def test_parse_time_accepts_many_formats(value, expected):
     assert parse_time(value) == expected
 
 
 @pytest.mark.parametrize("value", ["", "soon", True, None, [], 10**30, "0001-01-01T00:00:00+23:00", float("nan")])
-def test_parse_time_raises_for_invalid_value(value: Any) -> None:
+def test_parse_time_raises_for_invalid_value(value):
     with pytest.raises(InputError, match="2024-05-01T10:00:00"):
         parse_time(value)

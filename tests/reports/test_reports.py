@@ -1,7 +1,5 @@
 """The digest, the identity and the handoff: views over a real graph, at any time of both clocks (D20, D24, D28, D29)."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A real FalkorDB, filled through the real ingestion graph by a model that knows its answers."""
 
-from __future__ import annotations
-
 import math
 import re
 import zlib

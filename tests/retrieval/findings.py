@@ -1,7 +1,5 @@
 """Things found, made by hand, and texts that mean harm; steps of retrieval on states of JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A graph of many facts and episodes, made at once: as many as a test of search needs, without reading any."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -1,10 +1,5 @@
 """Spreading activation."""
 
-from __future__ import annotations
-
-import itertools
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +43,7 @@ def hops(starts: str, links: list[Link], recipe: Synapse) -> list[dict[str, floa
     return reached
 
 
-def test_spread_gives_causal_and_semantic_facts_most_activation() -> None:
+def test_spread_gives_causal_and_semantic_facts_most_activation():
     facts = [link("a", each, type=each) for each in TYPES]
     [_, first, *_] = hops("a", facts, Synapse(inhibition_threshold=1))
     assert first["causal"] == first["semantic"] == 0.85
@@ -56,17 +51,17 @@ def test_spread_gives_causal_and_semantic_facts_most_activation() -> None:
     assert "unheard of" not in first
 
 
-def test_spread_uses_strongest_of_parallel_facts() -> None:
+def test_spread_uses_strongest_of_parallel_facts():
     facts = [link("a", "b", type="co_occurrence"), link("b", "a"), link("a", "b"), link("a", "a")]
     assert hops("a", facts, OPEN)[1] == {"b": 0.5}
 
 
-def test_spread_combines_activation_of_several_sources() -> None:
+def test_spread_combines_activation_of_several_sources():
     facts = [link("a", "x"), link("b", "x"), link("c", "x"), link("c", "y")]
     assert hops("abc", facts, OPEN)[1] == {"x": 1 - 0.5**3, "y": 0.5}
 
 
-def test_spread_drops_entities_below_activation_threshold() -> None:
+def test_spread_drops_entities_below_activation_threshold():
     """Activation does not spread to entities below `activation_threshold`.
 
     Features: C26.
@@ -75,7 +70,7 @@ def test_spread_drops_entities_below_activation_threshold() -> None:
     assert hops("a", chain, OPEN.model_copy(update={"activation_threshold": 0.25}))[2:] == [{"c": 0.25}, {}]
 
 
-def test_spread_limits_active_entities_and_orders_ties_by_id() -> None:
+def test_spread_limits_active_entities_and_orders_ties_by_id():
     """At most `max_activated_nodes` entities stay active; equal activations are ordered by id.
 
     Features: C27.
@@ -86,7 +81,7 @@ def test_spread_limits_active_entities_and_orders_ties_by_id() -> None:
     assert kept[2] == {}
 
 
-def test_inhibit_weakens_entities_with_same_activator() -> None:
+def test_inhibit_weakens_entities_with_same_activator():
     """Lateral inhibition: a strongly activated entity weakens the others activated by the same entity.
 
     Features: C25.
@@ -97,20 +92,12 @@ def test_inhibit_weakens_entities_with_same_activator() -> None:
     assert inhibit(fresh, received, 0.9) == fresh
 
 
-def test_spread_stops_at_timeout() -> None:
-    ticks = itertools.count()
-    facts = [link("a", f"e{number:04}") for number in range(1000)]
-    recipe = OPEN.model_copy(update={"max_activated_nodes": 1000})
-    assert len(spread({"a": 1.0}, {"a": 1.0}, facts, recipe, lambda: next(ticks) >= 10)) == 10
-    assert spread({"a": 1.0}, {"a": 1.0}, facts, recipe, lambda: True) == {}
-
-
-def test_structures_score_number_and_variety_of_facts() -> None:
+def test_structures_score_number_and_variety_of_facts():
     facts = [link("a", "b"), link("a", "b"), link("a", "b", type="causal"), link("a", "c")]
     assert structures("abcd", facts) == {"a": 1.0, "b": (3 / 4 + 1) / 2, "c": (1 / 4 + 1 / 2) / 2, "d": 0.0}
 
 
-def test_seed_scores_combine_words_and_links() -> None:
+def test_seed_scores_combine_words_and_links():
     words = {"a": 4.0, "b": 2.0}
     facts = [link("b", "x")]
     assert seed_scores(words, facts, 0.0) == {"a": 1.0, "b": 0.5}
@@ -121,7 +108,7 @@ def test_seed_scores_combine_words_and_links() -> None:
 
 
 @given(st.sets(st.sampled_from(NAMES), max_size=5).map("".join), LINKS, RECIPES)
-def test_spread_reaches_each_entity_once_within_limits(starts: str, links: list[Link], recipe: Synapse) -> None:
+def test_spread_reaches_each_entity_once_within_limits(starts, links, recipe):
     reached = hops(starts, links, recipe)
     names = [name for hop in reached for name in hop]
     assert len(names) == len(set(names)) <= max(recipe.max_activated_nodes, 0)
@@ -131,18 +118,16 @@ def test_spread_reaches_each_entity_once_within_limits(starts: str, links: list[
 
 
 @given(st.sets(st.sampled_from(NAMES), min_size=1, max_size=3).map("".join), LINKS, RECIPES, st.randoms())
-def test_spread_does_not_depend_on_order_of_facts(
-    starts: str, links: list[Link], recipe: Synapse, random: Callable
-) -> None:
+def test_spread_does_not_depend_on_order_of_facts(starts, links, recipe, random):
     assert hops(starts, random.sample(links, len(links)), recipe) == hops(starts, links, recipe)
 
 
 @given(LINKS, RECIPES)
-def test_spread_counts_repeated_fact_once(links: list[Link], recipe: Synapse) -> None:
+def test_spread_counts_repeated_fact_once(links, recipe):
     assert hops("ab", links + links, recipe) == hops("ab", links, recipe)
 
 
 @given(LINKS, st.floats(0.01, 1))
-def test_spread_passes_on_at_most_decayed_activation(links: list[Link], decay: float) -> None:
+def test_spread_passes_on_at_most_decayed_activation(links, decay):
     recipe = Synapse(decay_lambda=decay, activation_threshold=0)
     assert all(each <= decay + 1e-9 for each in spread({"a": 1.0}, {"a": 1.0}, links, recipe).values())

@@ -1,7 +1,5 @@
 """BM25: the rarity of words, which of them are looked up, and what is found on a real FalkorDB."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -11,7 +9,7 @@ from hypothesis import strategies as st
 from kg_memory.models.filters import parse_filter
 from kg_memory.retrieval import retrievers
 from kg_memory.retrieval import retrievers as by_words_module
-from tests.retrieval.many import INSTANTS, Many
+from tests.retrieval.many import INSTANTS
 
 NUMBERS = st.integers(0, 10**6)
 
@@ -26,19 +24,19 @@ def frequencies(*counts: int) -> dict[str, int]:
     return {f"t{place}": count for place, count in enumerate(counts)}
 
 
-def test_weigh_terms_puts_rare_terms_first() -> None:
+def test_weigh_terms_puts_rare_terms_first():
     terms = retrievers.weigh_terms(frequencies(90, 1, 10), 100)
     assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
     assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
     assert retrievers.measure_leading(frequencies(90, 1, 10)) == (3, 101)
 
 
-def test_weigh_terms_returns_nothing_for_no_terms() -> None:
+def test_weigh_terms_returns_nothing_for_no_terms():
     assert retrievers.weigh_terms({}, 100) == []
     assert retrievers.measure_leading({}) == (0, 0)
 
 
-def test_measure_leading_omits_common_terms_of_many_postings() -> None:
+def test_measure_leading_omits_common_terms_of_many_postings():
     assert retrievers.measure_leading(frequencies(10, retrievers.MOST_POSTINGS, 20)) == (2, 30)
     assert retrievers.measure_leading(frequencies(10, retrievers.MOST_POSTINGS, 20), 2.0) == (
         3,
@@ -46,11 +44,11 @@ def test_measure_leading_omits_common_terms_of_many_postings() -> None:
     ), "of many texts"
 
 
-def test_measure_leading_includes_lone_common_term() -> None:
+def test_measure_leading_includes_lone_common_term():
     assert retrievers.measure_leading(frequencies(retrievers.MOST_POSTINGS * 2)) == (1, retrievers.MOST_POSTINGS * 2)
 
 
-def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms() -> None:
+def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms():
     assert retrievers.pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (
         ["t1", "t2"],
         [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]],
@@ -59,7 +57,7 @@ def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms() -> None:
     assert retrievers.pick_rare(frequencies(90, 1, 10), 11) == (["t1", "t2"], [])
 
 
-def test_pick_rare_returns_nothing_without_rare_terms() -> None:
+def test_pick_rare_returns_nothing_without_rare_terms():
     """It also returns nothing if the pairs of common terms are too many."""
     assert retrievers.pick_rare(frequencies(), 10) == ([], [])
     assert retrievers.pick_rare(frequencies(11, 90), 10) == ([], [])
@@ -67,7 +65,7 @@ def test_pick_rare_returns_nothing_without_rare_terms() -> None:
 
 
 @given(st.lists(st.integers(1, 10**6), max_size=80), st.integers(1, 2000))
-def test_pick_rare_stays_within_bound_and_pairs_other_terms(counts: list[int], looked: int) -> None:
+def test_pick_rare_stays_within_bound_and_pairs_other_terms(counts, looked):
     often = frequencies(*counts)
     rare, pairs = retrievers.pick_rare(often, looked)
     assert sum(often[term] for term in rare) <= looked
@@ -76,19 +74,19 @@ def test_pick_rare_stays_within_bound_and_pairs_other_terms(counts: list[int], l
 
 
 @given(NUMBERS, NUMBERS)
-def test_rarity_is_not_negative_and_falls_with_frequency(frequency: int, documents: int) -> None:
+def test_rarity_is_not_negative_and_falls_with_frequency(frequency, documents):
     assert 0 <= retrievers.rarity(frequency + 1, documents) <= retrievers.rarity(frequency, documents)
 
 
 @given(st.floats(0, 100), st.lists(st.integers(0, 50), max_size=5), st.integers(0, 50))
-def test_coverage_is_a_share_and_rises_with_best_score(best: float, counts: list[int], documents: int) -> None:
+def test_coverage_is_a_share_and_rises_with_best_score(best, counts, documents):
     rows = frequencies(*counts)
     terms = list(rows)
     assert 0 <= retrievers.coverage(best, rows, terms, documents) <= 1
     assert retrievers.coverage(best, rows, terms, documents) <= retrievers.coverage(best + 1, rows, terms, documents)
 
 
-def test_coverage_is_low_for_unknown_words() -> None:
+def test_coverage_is_low_for_unknown_words():
     rows = frequencies(1)
     best = retrievers.rarity(1, 10)
     assert retrievers.coverage(best, rows, ["t0"], 10) == 1
@@ -96,7 +94,7 @@ def test_coverage_is_low_for_unknown_words() -> None:
     assert retrievers.coverage(best, rows, [], 10) == 0
 
 
-def test_search_words_runs_no_query_without_words_or_facts() -> None:
+def test_search_words_runs_no_query_without_words_or_facts():
     for scope, rows in (
         (retrievers.Scope("facts", 5, 5, INSTANTS), {}),
         (retrievers.Scope("facts", 0, 5, INSTANTS), frequencies(1)),
@@ -106,7 +104,7 @@ def test_search_words_runs_no_query_without_words_or_facts() -> None:
         assert ended.value.value == []
 
 
-def test_search_words_returns_bm25_scores(many: Many) -> None:
+def test_search_words_returns_bm25_scores(many):
     many.facts(
         [{"id": "short", "n": 4, "terms": {"oslo": 1}}, {"id": "long", "n": 16, "terms": {"oslo": 2, "rain": 1}}]
     )
@@ -126,7 +124,7 @@ def test_search_words_returns_bm25_scores(many: Many) -> None:
     assert all(math.isclose(score, expected[id_], abs_tol=1e-6) for id_, score in found)
 
 
-def test_search_words_ranks_rare_word_hits_by_common_words(many: Many) -> None:
+def test_search_words_ranks_rare_word_hits_by_common_words(many):
     common = [{"id": f"f{i:04}", "n": 4, "terms": {"oslo": 1}} for i in range(30)]
     rare = [{"id": "one", "n": 4, "terms": {"rain": 1}}, {"id": "both", "n": 4, "terms": {"rain": 1, "oslo": 1}}]
     many.facts([*common, *rare])
@@ -138,7 +136,7 @@ def test_search_words_ranks_rare_word_hits_by_common_words(many: Many) -> None:
 
 
 @pytest.mark.usefixtures("at_most_twenty_texts")
-def test_search_words_finds_text_with_two_common_words(many: Many) -> None:
+def test_search_words_finds_text_with_two_common_words(many):
     many.facts(
         [{"id": f"r{i:02}", "n": 90, "terms": {"rain": 1}} for i in range(15)]
         + [{"id": f"o{i:02}", "n": 9, "terms": {"oslo": 1}} for i in range(39)]
@@ -154,7 +152,7 @@ def test_search_words_finds_text_with_two_common_words(many: Many) -> None:
 
 
 @pytest.mark.usefixtures("at_most_twenty_texts")
-def test_search_words_prefers_texts_with_rare_words(many: Many) -> None:
+def test_search_words_prefers_texts_with_rare_words(many):
     """More texts match than the search looks at."""
     many.facts(
         [{"id": f"f{i:03}", "n": 9, "terms": {"oslo": 1} | ({"rain": 1} if i % 10 == 9 else {})} for i in range(200)]
@@ -165,13 +163,13 @@ def test_search_words_prefers_texts_with_rare_words(many: Many) -> None:
 
 
 @pytest.mark.usefixtures("at_most_twenty_texts")
-def test_search_words_prefers_shortest_texts_for_one_word(many: Many) -> None:
+def test_search_words_prefers_shortest_texts_for_one_word(many):
     many.facts([{"id": f"f{i:03}", "n": 300 - i, "terms": {"oslo": 1}} for i in range(200)])
     found = many.run(retrievers.search_words(retrievers.Scope("facts", 200, 10, INSTANTS), {"oslo": 200}, 200, 9.0))
     assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(199, 189, -1)]
 
 
-def test_search_words_weighs_rarest_words_of_long_text(many: Many) -> None:
+def test_search_words_weighs_rarest_words_of_long_text(many):
     words = {f"w{i:03}": 1 for i in range(3 * retrievers.MOST_WEIGHED)}
     many.facts([{"id": "rare", "n": 9, "terms": {"w000": 1}}, {"id": "all", "n": 9, "terms": words}])
     rows = {word: 1 + place for place, word in enumerate(words)}
@@ -181,7 +179,7 @@ def test_search_words_weighs_rarest_words_of_long_text(many: Many) -> None:
     assert found[0][1] == pytest.approx(sum(each), rel=1e-4)
 
 
-def test_search_words_is_not_starved_by_ended_facts(many: Many) -> None:
+def test_search_words_is_not_starved_by_ended_facts(many):
     many.facts(
         [{"id": f"f{i:04}", "n": 4 if i < 2995 else 8, "terms": {"oslo": 1}, "over": i < 2995} for i in range(3000)]
     )
@@ -189,7 +187,7 @@ def test_search_words_is_not_starved_by_ended_facts(many: Many) -> None:
     assert [id_ for id_, _ in found] == [f"f{i:04}" for i in range(2995, 3000)]
 
 
-def test_search_words_finds_all_facts_of_selective_filter(many: Many) -> None:
+def test_search_words_finds_all_facts_of_selective_filter(many):
     many.facts(
         [
             {"id": f"f{i:04}", "n": 4 if i > 2 else 100, "terms": {"oslo": 1}, "predicate": "P" if i > 2 else "RARE"}

@@ -1,7 +1,5 @@
 """The step `construct` on a server: periods of facts, marks of ended facts, and facts stored after `believed_at`."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """The context is a string, and more."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle
@@ -15,7 +13,7 @@ LEFT = Explanation(kind="facts", id="2", left_out="no room within max_tokens")
 CONTEXT = Context("- Ann lives in Oslo", SearchResults(question="Oslo?"), tokens=7, lines=[LINE], left_out=[LEFT])
 
 
-def test_context_behaves_like_a_string() -> None:
+def test_context_behaves_like_a_string():
     assert CONTEXT == "- Ann lives in Oslo"
     assert {CONTEXT: 1}["- Ann lives in Oslo"] == 1
     assert f"{CONTEXT}!" == "- Ann lives in Oslo!"
@@ -26,7 +24,7 @@ def test_context_behaves_like_a_string() -> None:
 @pytest.mark.parametrize(
     "copied", [copy.copy, copy.deepcopy, *(lambda it, p=p: pickle.loads(pickle.dumps(it, p)) for p in range(2, 6))]
 )
-def test_context_can_be_copied_and_pickled(copied) -> None:
+def test_context_can_be_copied_and_pickled(copied):
     other = copied(CONTEXT)
     assert other == CONTEXT
     assert isinstance(other, Context)

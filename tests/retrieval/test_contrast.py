@@ -1,7 +1,5 @@
 """Contrast: the vector of a question without the direction that all episodes of a namespace share."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
@@ -14,7 +12,7 @@ from kg_memory.retrieval.retrievers import DIRECTIONS, LEAST, USUAL, fit_contras
 from kg_memory.runtime.effects import Embed, EmbeddingModel, Query
 from kg_memory.runtime.flow import run
 from kg_memory.text.identity import alias_key
-from tests.retrieval.many import QUESTION, Many
+from tests.retrieval.many import QUESTION
 
 LENGTH = 24
 
@@ -51,7 +49,7 @@ def answering(vectors: list[list[float]], asked: list[Any]) -> Any:
     return answer
 
 
-def test_sharpen_removes_shared_direction_of_episodes() -> None:
+def test_sharpen_removes_shared_direction_of_episodes():
     vectors = vectors_of(200)
     meant = [0.0] * (LENGTH - 1) + [1.0]
     question = [0.9, 0.4, *([0.0] * (LENGTH - 3)), 0.15]
@@ -64,7 +62,7 @@ def test_sharpen_removes_shared_direction_of_episodes() -> None:
     assert sum(number**2 for number in sharp) == pytest.approx(1)
 
 
-def test_sharpen_skips_small_namespace() -> None:
+def test_sharpen_skips_small_namespace():
     asked: list[Any] = []
     question = [1.0] * LENGTH
     assert run(sharpen(question, LEAST - 1), answering([], asked)) == question
@@ -76,17 +74,17 @@ def test_sharpen_skips_small_namespace() -> None:
     [[], vectors_of(LEAST - 1), vectors_of(1) * LEAST, [[0.0] * LENGTH] * LEAST],
     ids=["none", "few", "all the same", "no direction"],
 )
-def test_sharpen_returns_vector_unchanged_without_contrast(vectors: list[list[float]]) -> None:
+def test_sharpen_returns_vector_unchanged_without_contrast(vectors):
     question = [0.5] * LENGTH
     assert run(sharpen(question, 500), answering(vectors, [])) == question
 
 
-def test_sharpen_ignores_vectors_of_another_length() -> None:
+def test_sharpen_ignores_vectors_of_another_length():
     question = [1.0, 2.0]
     assert run(sharpen(question, 500), answering(vectors_of(100), [])) == question
 
 
-def test_contrast_leaves_usual_question_unchanged() -> None:
+def test_contrast_leaves_usual_question_unchanged():
     contrast = fit_contrast(rows_of(vectors_of(100)))
     assert contrast is not None
     usual = contrast.center.tolist()
@@ -94,7 +92,7 @@ def test_contrast_leaves_usual_question_unchanged() -> None:
 
 
 @given(count=st.integers(LEAST, 300), length=st.integers(1, 40), seed=st.integers(0, 5))
-def test_learn_returns_orthonormal_directions_and_partial_shares(count: int, length: int, seed: int) -> None:
+def test_learn_returns_orthonormal_directions_and_partial_shares(count, length, seed):
     chance = random.Random(seed)
     contrast = fit_contrast(rows_of([[chance.gauss(0, 1) for _ in range(length)] for _ in range(count)]))
     assert contrast is not None
@@ -104,7 +102,7 @@ def test_learn_returns_orthonormal_directions_and_partial_shares(count: int, len
     assert ((contrast.shares > 0) & (contrast.shares < 1)).all()
 
 
-def test_sharpen_caches_by_size_of_namespace_and_model() -> None:
+def test_sharpen_caches_by_size_of_namespace_and_model():
     asked: list[Any] = []
     for count in (100, 101, 200):
         run(sharpen([1.0] * LENGTH, count), answering(vectors_of(100), asked))
@@ -127,12 +125,12 @@ def test_sharpen_caches_by_size_of_namespace_and_model() -> None:
         ("Announce the date of the anniversary", ["Ann"], "Announce the date of the anniversary"),
     ],
 )
-def test_without_names_removes_names_of_people(text: str, names: list[str], rest: str) -> None:
+def test_without_names_removes_names_of_people(text, names, rest):
     """A question that is nothing but a name stays as it is."""
     assert without_names(text, set(map(alias_key, names))) == rest
 
 
-def test_sharpen_reads_graph_once_until_it_grows(many: Many) -> None:
+def test_sharpen_reads_graph_once_until_it_grows(many):
     many.episodes([{"id": f"d{place:03}", "angle": 0.3 + place / 200} for place in range(100)])
     reads: list[str] = []
 

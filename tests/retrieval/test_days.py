@@ -15,12 +15,8 @@ DONE = (
     "cooked paella for the neighbours", "finished a novel by Woolf",
 )  # fmt: skip
 LASTING = (
-    "lives in Lucca",
-    "works at the library",
-    "has a new doctor",
-    "plays the flute",
-    "studies law in the evening",
-)
+    "lives in Lucca", "works at the library", "has a new doctor", "plays the flute", "studies law in the evening",
+)  # fmt: skip
 PLACES = ("", " in Oslo", " in Lyon", " in Porto")
 QUESTIONS = (
     "What was {0} doing on {1:%B} {1.day}, {1.year}?", "What did {0} do on {1.day} {1:%B} {1.year}?",

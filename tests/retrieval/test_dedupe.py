@@ -1,7 +1,5 @@
 """Duplicates in a context: equal lines are merged, doubtful ones stay."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ def left_out(**found: Any) -> list[tuple[str, str, str | None]]:
     return [(each.id, each.text, each.left_out) for each in context.left_out]
 
 
-def test_fold_ignores_case_width_and_final_punctuation() -> None:
+def test_fold_ignores_case_width_and_final_punctuation():
     assert fold("“Ann”  lives in ＯＳＬＯ!") == fold("ann lives in Oslo.")
     assert fold("安娜住在奥斯陆。") == fold("安娜住在奥斯陆")
     assert fold("Ann does not live in Oslo") != fold("Ann does live in Oslo")
@@ -38,7 +36,7 @@ def test_fold_ignores_case_width_and_final_punctuation() -> None:
         assert fold(one) != fold(other)
 
 
-def test_render_merges_facts_of_same_words_and_time() -> None:
+def test_render_merges_facts_of_same_words_and_time():
     one = fact(valid_at=MAY, sources=(source(source_id="m1"),))
     other = fact("Ann lives in Oslo.", valid_at=MAY, sources=(source(source_id="m2"),))
     assert texts(facts=(one, other)) == ["- Ann lives in Oslo (since 1 May 2023) [m1, m2]"]
@@ -48,16 +46,20 @@ def test_render_merges_facts_of_same_words_and_time() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        fact(id="2", valid_at=JUNE), fact(id="2", valid_at=MAY, precision="month"), fact(id="2"),
-        fact(id="2", valid_at=MAY, reviewed=False), fact("Ann lived in Oslo", valid_at=MAY),
-        fact("Ann does not live in Oslo", valid_at=MAY), fact("Ann lives in Oslo now", valid_at=MAY),
+        fact(id="2", valid_at=JUNE),
+        fact(id="2", valid_at=MAY, precision="month"),
+        fact(id="2"),
+        fact(id="2", valid_at=MAY, reviewed=False),
+        fact("Ann lived in Oslo", valid_at=MAY),
+        fact("Ann does not live in Oslo", valid_at=MAY),
+        fact("Ann lives in Oslo now", valid_at=MAY),
     ],
-)  # fmt: skip
-def test_render_lists_facts_of_other_words_or_time_separately(other: Any) -> None:
+)
+def test_render_lists_facts_of_other_words_or_time_separately(other):
     assert len(texts(facts=(fact(valid_at=MAY), other))) == 2
 
 
-def test_render_merges_same_message_of_same_day() -> None:
+def test_render_merges_same_message_of_same_day():
     again = episode("i moved to oslo!", id="other", at=MAY.replace(hour=9))
     assert texts(episodes=(episode(), again)) == ["- [abcdef01, other] Ann: I moved to Oslo"]
 
@@ -65,11 +67,13 @@ def test_render_merges_same_message_of_same_day() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        episode(id="2", speaker="Bob"), episode(id="2", at=JUNE), episode("I moved to Oslo again", id="2"),
+        episode(id="2", speaker="Bob"),
+        episode(id="2", at=JUNE),
+        episode("I moved to Oslo again", id="2"),
         episode(id="2", remarks=(Remark(kind="disputed", sentence="x"),)),
     ],
-)  # fmt: skip
-def test_render_lists_message_of_other_speaker_day_or_status(other: Any) -> None:
+)
+def test_render_lists_message_of_other_speaker_day_or_status(other):
     assert len(texts(episodes=(episode(), other))) == 2
 
 
@@ -79,7 +83,7 @@ LIVES = fact(
 SAID = episode("I live in Oslo.")
 
 
-def test_render_omits_message_that_adds_nothing_to_its_fact() -> None:
+def test_render_omits_message_that_adds_nothing_to_its_fact():
     assert texts(facts=(LIVES,), episodes=(SAID,)) == ["- Ann lives in Oslo (since 1 May 2023) [abcdef01]"]
     assert left_out(facts=(LIVES,), episodes=(SAID,)) == [(SAID.id, "I live in Oslo.", f"same as {LIVES.id}")]
 
@@ -97,7 +101,7 @@ def test_render_omits_message_that_adds_nothing_to_its_fact() -> None:
         (LIVES, SAID.model_copy(update={"remarks": (Remark(kind="disputed", sentence="x"),)})),  # a warning
     ],
 )
-def test_render_lists_message_that_adds_something(one: Any, line: Any) -> None:
+def test_render_lists_message_that_adds_something(one, line):
     assert len(texts(facts=(one,), episodes=(line,))) == 2
 
 
@@ -118,17 +122,17 @@ QUOTED = LIVES.model_copy(update={"sentence": "Ann: I live in Oslo."})
     ],
     ids=["more words", "another day", "no date", "a warning"],
 )
-def test_render_merges_fact_that_only_quotes_its_message(one: Any, line: Any, text: str) -> None:
+def test_render_merges_fact_that_only_quotes_its_message(one, line, text):
     assert texts(facts=(one,), episodes=(line,)) == [f"- [abcdef01] Ann: {text}"]
     assert left_out(facts=(one,), episodes=(line,)) == [(one.id, one.sentence, f"same as {line.id}")]
 
 
-def test_render_lists_message_if_its_fact_does_not_fit() -> None:
+def test_render_lists_message_if_its_fact_does_not_fit():
     long = fact("Ann " + "talks and " * 40, id="long")
     assert texts(facts=(long, LIVES), episodes=(SAID,), most=60) == ["- [abcdef01] Ann: I live in Oslo."]
 
 
-def test_render_omits_later_fact_that_its_message_repeats() -> None:
+def test_render_omits_later_fact_that_its_message_repeats():
     """The best fact comes first and replaces its message; a later fact gives way to its message."""
     other = fact("Bob lives in Rome", subject="Bob", objects=("Rome",))
     context = render(SearchResults(question="Ann", facts=(other, LIVES), episodes=(SAID,)), PLENTY)
@@ -136,7 +140,7 @@ def test_render_omits_later_fact_that_its_message_repeats() -> None:
     assert [(each.id, each.left_out) for each in context.left_out] == [(LIVES.id, f"same as {SAID.id}")]
 
 
-def test_render_omits_entity_without_summary() -> None:
+def test_render_omits_entity_without_summary():
     oslo = Entity(id="1", name="Oslo", type="Place")
     assert texts(facts=(fact(),), entities=(oslo,)) == ["- Ann lives in Oslo (date unknown) [01234567]"]
     assert left_out(facts=(fact(),), entities=(oslo,)) == [("1", "Oslo", "it has no summary")]
@@ -147,11 +151,17 @@ def test_render_omits_entity_without_summary() -> None:
 @pytest.mark.parametrize(
     ("name", "summary", "told"),
     [
-        ("Ann", "Ann lives in Oslo.", 1), ("Ann", "Ann lives in Oslo (since 2024-05).", 1), ("Oslo", "Ann lives in Oslo", 1), ("Ann", "Lives in Oslo.", 1),
-        ("Bob", "Ann lives in Oslo.", 2), ("Ann", "Ann lived in Oslo.", 2), ("Ann", "Ann lives in Oslo, and paints", 2),
-        ("Ann", "Ann lives in Os", 2), ("Ann", "?", 2),
+        ("Ann", "Ann lives in Oslo.", 1),
+        ("Ann", "Ann lives in Oslo (since 2024-05).", 1),
+        ("Oslo", "Ann lives in Oslo", 1),
+        ("Ann", "Lives in Oslo.", 1),
+        ("Bob", "Ann lives in Oslo.", 2),
+        ("Ann", "Ann lived in Oslo.", 2),
+        ("Ann", "Ann lives in Oslo, and paints", 2),
+        ("Ann", "Ann lives in Os", 2),
+        ("Ann", "?", 2),
     ],
-)  # fmt: skip
-def test_render_omits_entity_whose_summary_is_a_fact(name: str, summary: str, told: int) -> None:
+)
+def test_render_omits_entity_whose_summary_is_a_fact(name, summary, told):
     entity = Entity(id="1", name=name, type="Thing", summary=summary)
     assert len(texts(facts=(fact(),), entities=(entity,))) == told

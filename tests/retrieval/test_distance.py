@@ -1,10 +1,6 @@
 """Shortest paths between entities, on a real FalkorDB and by hand."""
 
-from __future__ import annotations
-
 from typing import Any
-
-import pytest
 
 from kg_memory.retrieval import rerank
 from kg_memory.retrieval.ranking import Instants
@@ -27,18 +23,18 @@ def hops(talk: Talk, *start: str, most: int = 5, wanted: Any = FAR, at: int = NO
     return {names[id_]: far for id_, far in talk.driver.run(flow, talk.namespace).items()}
 
 
-def test_count_hops_follows_only_facts_valid_at_the_time(story: Talk) -> None:
+def test_count_hops_follows_only_facts_valid_at_the_time(story):
     assert hops(story, "Ann")["Oslo"] == 1
     assert "Bergen" not in hops(story, "Ann")
     assert hops(story, "Ann", at=SUMMER_2022) == {"Ann": 0, "Bergen": 1}
 
 
-def test_count_hops_stops_once_all_wanted_are_found(story: Talk) -> None:
+def test_count_hops_stops_once_all_wanted_are_found(story):
     assert hops(story, "Acme", wanted=["Mia"]) == {"Acme": 0, "Mia": 1}
     assert hops(story, "Acme", wanted=["Acme"]) == {"Acme": 0}
 
 
-def test_count_hops_visits_a_limited_number_of_entities(story: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_count_hops_visits_a_limited_number_of_entities(story, monkeypatch):
     monkeypatch.setattr(rerank, "MOST_ENTITIES", 3)
     assert hops(story, "Acme") == {"Acme": 0, "Mia": 1, "Ann": 2}
 
@@ -53,11 +49,11 @@ def walked(graph: dict[str, str], start: list[str], most: int) -> tuple[dict[str
     return run(count_hops(start, FAR, most, Instants(0, 1, 0, unreviewed=False)), perform), len(asked)
 
 
-def test_count_hops_visits_a_cycle_once() -> None:
+def test_count_hops_visits_a_cycle_once():
     assert walked({"a": "b a", "b": "c", "c": "a"}, ["a"], 100) == ({"a": 0, "b": 1, "c": 2}, 3)
 
 
-def test_count_hops_runs_at_most_one_query_per_hop() -> None:
+def test_count_hops_runs_at_most_one_query_per_hop():
     line = {str(number): f"{number - 1} {number + 1}" for number in range(100)}
     assert walked(line, ["50"], 4)[1] == 4
     assert walked(line, [], 4) == ({}, 0)

@@ -1,9 +1,6 @@
 """Similarities of candidates, which a real FalkorDB computes."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -36,7 +33,7 @@ def facts(talk: Talk) -> dict[str, str]:
     return {row["id"]: row["sentence"] for row in rows}
 
 
-def test_diversity_orders_by_real_similarities(story: Talk) -> None:
+def test_diversity_orders_by_real_similarities(story):
     said = facts(story)
     ranking = [(id_, 1 - place / 10) for place, id_ in enumerate(sorted(said, key=said.__getitem__))]
     pairs = {one: {other: cosine(said[one], said[other]) for other in said if one != other} for one in said}
@@ -46,7 +43,7 @@ def test_diversity_orders_by_real_similarities(story: Talk) -> None:
     assert [id_ for id_, _ in expected] != [id_ for id_, _ in ranking]
 
 
-def test_diversity_skips_missing_vectors_and_compares_only_best(new_talk: Callable[[], Talk]) -> None:
+def test_diversity_skips_missing_vectors_and_compares_only_best(new_talk):
     talk = new_talk()
     talk.tell("Mia", "Mia works at Acme.")
     talk.driver.run(write("UNWIND ['x', 'y'] AS id CREATE (:Fact {id: id, sentence: id})"), talk.namespace)
@@ -58,7 +55,7 @@ def test_diversity_skips_missing_vectors_and_compares_only_best(new_talk: Callab
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_similarity_queries_return_no_vector(story: Talk, kind: str) -> None:
+def test_similarity_queries_return_no_vector(story, kind):
     ids = [
         row["id"]
         for row in story.driver.run(fetch("MATCH (d) WHERE d.id IS NOT NULL RETURN d.id AS id"), story.namespace)

@@ -1,7 +1,5 @@
 """Questions of emoji find the messages that have them."""
 
-from __future__ import annotations
-
 import pytest
 
 MESSAGES = [

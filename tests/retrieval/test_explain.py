@@ -1,7 +1,5 @@
 """Explanations of a search: why each result has its rank, and why others are absent."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +10,7 @@ from kg_memory.models.graph import KINDS
 from kg_memory.models.results import Context, Explanation, SearchResults
 from kg_memory.retrieval.construct import FURTHER, Winners
 from kg_memory.retrieval.context.templates import render
-from kg_memory.retrieval.graph import decode
-from kg_memory.retrieval.question import DEFAULT_TOKENS, Ranked
+from kg_memory.retrieval.question import Ranked
 from kg_memory.retrieval.ranking import Hits
 from tests.retrieval.findings import PLENTY, episode, fact
 
@@ -30,7 +27,7 @@ def explained(context: Context, ranked: list[str], texts: Any = NO_TEXTS, *, lim
     return explain(context, winners, search, Ranked(candidates, stages), limit)
 
 
-def test_explain_returns_hits_scores_rank_and_line() -> None:
+def test_explain_returns_hits_scores_rank_and_line():
     context = render(SearchResults(question="x", facts=(fact("one", id="a"), fact("two", id="b"))), PLENTY)
     first, second = explained(context, ["a", "b"])
     assert (first.id, first.rank, first.text) == ("a", 1, "- one (date unknown) [01234567]")
@@ -39,7 +36,7 @@ def test_explain_returns_hits_scores_rank_and_line() -> None:
     assert (second.rank, second.left_out) == (2, None)
 
 
-def test_explain_returns_rank_and_reason_of_omitted_line() -> None:
+def test_explain_returns_rank_and_reason_of_omitted_line():
     found = SearchResults(question="x", facts=(fact("one", id="a"), fact("one", id="b"), fact("long " * 99, id="c")))
     whys = explained(render(found, 80), ["a", "b", "c"], limit=3)
     assert [(each.rank, each.text[:5], each.left_out) for each in whys] == [
@@ -47,7 +44,7 @@ def test_explain_returns_rank_and_reason_of_omitted_line() -> None:
     ]  # fmt: skip
 
 
-def test_explain_returns_reason_for_unserved_candidates() -> None:
+def test_explain_returns_reason_for_unserved_candidates():
     context = render(SearchResults(question="x", facts=(fact("one", id="a"),)), PLENTY)
     whys = explained(context, ["a", "b", "c"], {"facts": {"a": "one", "c": "three"}})
     assert [(each.id, each.rank, each.text, each.left_out) for each in whys[1:]] == [
@@ -56,18 +53,18 @@ def test_explain_returns_reason_for_unserved_candidates() -> None:
     assert [each.retriever for each in whys[2].hits] == ["words", "graph"]
 
 
-def test_explain_has_one_entry_per_period_of_a_fact() -> None:
+def test_explain_has_one_entry_per_period_of_a_fact():
     periods = (fact(id="a"), fact(id="a", reviewed=False))
     whys = explained(render(SearchResults(question="x", facts=periods), PLENTY), ["a"])
     assert [(each.rank, "not reviewed" in each.text) for each in whys] == [(1, False), (2, True)]
 
 
-def test_explain_limits_number_of_omitted_candidates() -> None:
+def test_explain_limits_number_of_omitted_candidates():
     ids = [f"f{place}" for place in range(FURTHER * 3)]
     assert len(explained(render(SearchResults(question="x"), PLENTY), ids, limit=1)) == FURTHER + 1
 
 
-def test_explain_names_section_missing_from_template() -> None:
+def test_explain_names_section_missing_from_template():
     [why] = explained(render(SearchResults(question="x", episodes=(episode(),)), PLENTY, "zeph"), [])
     assert (why.kind, why.rank, why.left_out) == ("episodes", 1, "the template has no section for it")
 
@@ -80,7 +77,7 @@ def answer(story) -> dict[str, Any]:
     return story.ask("Where does Ann live?", explain=True, limit=2)
 
 
-def test_search_explains_served_and_unserved_candidates(story, answer) -> None:
+def test_search_explains_served_and_unserved_candidates(story, answer):
     found = SearchResults(**answer["results"])
     plain = SearchResults(**story.ask("Where does Ann live?", limit=2)["results"])
     assert plain.explanations == ()
@@ -95,7 +92,7 @@ def test_search_explains_served_and_unserved_candidates(story, answer) -> None:
     assert "not among the first 2" in {each.left_out for each in found.explanations if each.kind == "episodes"}
 
 
-def test_search_explains_candidates_stored_after_believed_at(new_talk) -> None:
+def test_search_explains_candidates_stored_after_believed_at(new_talk):
     talk = new_talk()
     talk.tell("Ann", "I live in Bergen, by the fjord.")
     answer = talk.ask("Ann Bergen", explain=True)
@@ -103,11 +100,3 @@ def test_search_explains_candidates_stored_after_believed_at(new_talk) -> None:
     later = talk.ask("Ann Bergen", explain=True, believed_at="2000-01-01")
     reasons = {(each["kind"], each["left_out"]) for each in later["results"]["explanations"]}
     assert reasons == {("entities", GONE["entities"]), ("episodes", GONE["episodes"])}
-
-
-def test_decode_rebuilds_context_with_explanations(answer) -> None:
-    context = decode(answer)["context"]
-    assert context == answer["context"]
-    assert context.results.explanations
-    assert {each.text for each in context.lines} <= set(context.splitlines())
-    assert context.tokens <= DEFAULT_TOKENS

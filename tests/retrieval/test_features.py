@@ -1,8 +1,5 @@
 """Features of candidates, read from a real FalkorDB."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -66,7 +63,7 @@ SET d.name = 'Nobody'
     return story
 
 
-def test_mentions_are_counted_in_all_threads_or_one(grouped: Talk) -> None:
+def test_mentions_are_counted_in_all_threads_or_one(grouped):
     found = features_by_name(grouped, ByMentions())
     assert {name: found["entities"][name].mentions for name in ("Ann", "Mia", "Acme", "北京")} == {
         "Ann": 4, "Mia": 2, "Acme": 1, "北京": 1,
@@ -85,7 +82,7 @@ def test_mentions_are_counted_in_all_threads_or_one(grouped: Talk) -> None:
     assert found["facts"]["Ann lives in Oslo"].mentions == 0
 
 
-def test_mentions_count_episode_once_and_trust_is_the_highest(new_talk: Callable[[], Talk]) -> None:
+def test_mentions_count_episode_once_and_trust_is_the_highest(new_talk):
     talk = new_talk()
     talk.tell("Mia", "Mia works at Acme. Yes, Mia works at Acme.", thread="one")
     talk.tell("Mia", "Mia works at Acme.", "2024-05-02T10:00:00Z", thread="two")
@@ -104,12 +101,12 @@ def test_mentions_count_episode_once_and_trust_is_the_highest(new_talk: Callable
     assert fact.mentions == 2
 
 
-def test_unknown_thread_has_no_mentions(grouped: Talk) -> None:
+def test_unknown_thread_has_no_mentions(grouped):
     found = features_by_name(grouped, ByMentions(), thread="' OR 1=1 //\ud800\x00")
     assert {row.mentions for rows in found.values() for row in rows.values()} == {0}
 
 
-def test_hops_are_those_of_nearest_entity(grouped: Talk) -> None:
+def test_hops_are_those_of_nearest_entity(grouped):
     found = features_by_name(grouped, ByDistance(), centers=(known(grouped)["entities"]["Acme"],))
     hops = {kind: {name: row.hops for name, row in rows.items()} for kind, rows in found.items()}
     assert {name: hops["entities"][name] for name in ("Acme", "Mia", "Ann", "Oslo", "Milo")} == {
@@ -126,7 +123,7 @@ def test_hops_are_those_of_nearest_entity(grouped: Talk) -> None:
 
 
 @pytest.mark.parametrize("name", ["mentions", "distance", "recency", "use", "trust", "diversity"])
-def test_recipe_by_name_reorders_same_candidates(story: Talk, name: str) -> None:
+def test_recipe_by_name_reorders_same_candidates(story, name):
     asked = story.ask("Where does Ann live?", explain=True)
     found = story.ask("Where does Ann live?", explain=True, recipe=name)
     for kind in ("facts", "entities", "episodes"):

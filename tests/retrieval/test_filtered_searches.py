@@ -1,7 +1,5 @@
 """Filters of `search` on a real memory: no recipe returns an item that does not pass."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

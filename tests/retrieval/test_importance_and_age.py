@@ -1,7 +1,5 @@
 """Reranking by importance and by age, on a real memory (C60, C61)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +28,7 @@ def office(server: Any) -> Iterator[GraphMemory]:
         yield memory
 
 
-def test_importance_is_number_of_links(office: GraphMemory) -> None:
+def test_importance_is_number_of_links(office):
     """The importance of a fact or an entity comes from its number of links.
 
     Features: C60.
@@ -51,7 +49,7 @@ def test_importance_is_number_of_links(office: GraphMemory) -> None:
     assert entities["Bob"]["importance"] < 0.85 * entities["Bob"]["fused"] + 0.15
 
 
-def test_half_life_halves_score_per_period_and_never_raises_it() -> None:
+def test_half_life_halves_score_per_period_and_never_raises_it():
     ranking = [("old", 1.0), ("month", 0.9), ("new", 0.5), ("later", 0.4), ("unknown", 0.2)]
     days = {"old": 10, "month": 70, "new": 100, "later": 130}
     features = {name: Features(stated_at=day * DAY) for name, day in days.items()}
@@ -60,7 +58,7 @@ def test_half_life_halves_score_per_period_and_never_raises_it() -> None:
     assert dict(ByHalfLife(days=90).rerank(ranking, features, NOW))["old"] == pytest.approx(0.5)
 
 
-def test_recipe_can_combine_rerankers_like_zeph(office: GraphMemory) -> None:
+def test_recipe_can_combine_rerankers_like_zeph(office):
     """A recipe can combine importance, half-life and diversity, as Zeph does.
 
     Features: C61.

@@ -1,9 +1,5 @@
 """Input of the retrieval graph without `GraphMemory`: invalid values raise, odd ones find nothing."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 
 from kg_memory.errors import InputError
@@ -15,15 +11,9 @@ from kg_memory.settings import Settings
     ("given", "told"),
     [
         ({"question": 5}, "question must be a string, got 5"),
-        ({"question": ["a"]}, "question must be a string, got"),
-        ({"thread": 5}, "thread must be a string, got 5"),
-        ({"center": 5}, "center must be a string or a list of strings, got 5"),
         ({"center": ["Ann", 5]}, "center must be a non-empty string, got 5"),
-        ({"where": "Ann"}, "a filter must be a dict .* got str"),
         ({"where": []}, "a filter must be a dict .* got list"),
         ({"where": {"colour": "red"}}, "unknown field 'colour' in a filter"),
-        ({"recipe": "best"}, "recipe must be one of .*, got 'best'"),
-        ({"recipe": 5}, "recipe must be .*, got int"),
         ({"recipe": {"traversal": {"method": "teleport"}}}, "traversal in the recipe"),
         ({"template": "best"}, "template must be one of .*, got 'best'"),
         ({"template": 5}, "template must be one of .*, got 5"),
@@ -37,13 +27,13 @@ from kg_memory.settings import Settings
         ({"question": None}, "must have a question; set 'question'"),
     ],
 )
-def test_graph_raises_for_invalid_input(driver, given: dict[str, Any], told: str):
+def test_graph_raises_for_invalid_input(driver, given, told):
     graph = build(driver, Settings()).compile()
     with pytest.raises(InputError, match=told):
         graph.invoke({"question": "Where does Ann live?", **given})
 
 
 @pytest.mark.parametrize("given", [{"question": "\x00\ud800"}, {"limit": 0}, {"limit": 10**30}])
-def test_graph_finds_nothing_for_odd_input(driver, given: dict[str, Any]):
+def test_graph_finds_nothing_for_odd_input(driver, given):
     found = build(driver, Settings()).compile().invoke({"question": "x", "namespace": "nobody's", **given})
     assert found["context"] == ""

@@ -1,7 +1,5 @@
 """Texts of context lines: short and clean."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -14,7 +12,7 @@ from tests.retrieval.findings import HARM, HOSTILE, MAY, episode, fact, source
 
 
 @given(HARM)
-def test_one_line_removes_control_characters(text: str) -> None:
+def test_one_line_removes_control_characters(text):
     line = one_line(text)
     assert line == line.strip()
     assert one_line(line) == line
@@ -22,12 +20,12 @@ def test_one_line_removes_control_characters(text: str) -> None:
     assert not set(line) & set("\n\r\t\x00\x1b\u2028\u2029\u202a\u202b\u202d\u202e\u2066\u2067\ufeff\ufffe\uffff")
 
 
-def test_one_line_preserves_other_scripts_and_symbols() -> None:
+def test_one_line_preserves_other_scripts_and_symbols():
     for text in ("我搬到了北京。", "Zoë, Łódź", "مرحبا بالعالم", "🎉 50 % – “so”", "नमस्ते"):
         assert one_line(text) == text
 
 
-def test_excerpt_returns_stretch_with_words_of_question() -> None:
+def test_excerpt_returns_stretch_with_words_of_question():
     text = "word " * 2000 + "the treasure lies under the old oak " + "word " * 2000
     stretch = excerpt(text, {"treasur", "oak"}, 300)
     assert "the treasure lies under the old oak" in stretch
@@ -36,19 +34,19 @@ def test_excerpt_returns_stretch_with_words_of_question() -> None:
     assert len(stretch) <= 304
 
 
-def test_excerpt_cuts_long_text_without_spaces() -> None:
+def test_excerpt_cuts_long_text_without_spaces():
     assert len(excerpt("x" * 100_000, set(), 500)) <= 504
     assert excerpt("?! " * 400, {"oak"}, 300)
     assert "答案" in excerpt("无" * 5000 + "答案" + "无" * 5000, {"答案"}, 300)
 
 
-def test_one_line_handles_huge_text_quickly() -> None:
+def test_one_line_handles_huge_text_quickly():
     begin = time.process_time()
     assert len(one_line("\x00 <b>word</b>\n" * 1_000_000)) <= 504
     assert time.process_time() - begin < 5
 
 
-def test_line_of_equal_items_lists_all_sources() -> None:
+def test_line_of_equal_items_lists_all_sources():
     one = fact(sources=(source(source_id="m1"), source("ab")))
     other = fact(id="other", sources=(source(source_id="m2"), source(source_id="m1")))
     assert LineMaker(str).make([one, other]).sources == ("m1", "ab", "m2")
@@ -56,13 +54,13 @@ def test_line_of_equal_items_lists_all_sources() -> None:
     assert said.sources == ("m1", "abcdef01")
 
 
-def test_line_maker_raises_for_unknown_type() -> None:
+def test_line_maker_raises_for_unknown_type():
     with pytest.raises(TypeError, match="QueryTime"):
         LineMaker(str).make([QueryTime(believed_at=MAY, reading="now")])
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_line_maker_escapes_each_text(text: str) -> None:
+def test_line_maker_escapes_each_text(text):
     told_of = LineMaker(lambda _: "safe").make([fact(text, sources=(source(text), source(source_id=text)))])
     assert (told_of.text, told_of.sources) == ("safe", ("safe",))
     said = LineMaker(lambda _: "safe").make([episode(text, id=text, speaker=text)])

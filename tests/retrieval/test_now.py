@@ -1,7 +1,5 @@
 """A search without a time equals one with `as_of` and `believed_at` set to now: on a real server."""
 
-from __future__ import annotations
-
 from uuid import uuid4
 
 from hypothesis import HealthCheck, given, settings

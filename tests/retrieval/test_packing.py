@@ -1,7 +1,5 @@
 """Which lines go into a context."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ from tests.retrieval.findings import ANY_TEXT, episode, fact, source
 
 
 @given(st.lists(ANY_TEXT, max_size=6), st.integers(-5, 400), st.sampled_from(list(TEMPLATES)))
-def test_render_stays_within_max_tokens(texts: list[str], most: int, name: str) -> None:
+def test_render_stays_within_max_tokens(texts, most, name):
     facts = tuple(fact(each, id=f"f{place}") for place, each in enumerate(texts))
     episodes = tuple(episode(each, id=f"e{place}") for place, each in enumerate(texts))
     context = render(SearchResults(question="x", facts=facts, episodes=episodes), most, name)
@@ -25,14 +23,14 @@ def test_render_stays_within_max_tokens(texts: list[str], most: int, name: str) 
     assert len(told | left) == 2 * len(texts)
 
 
-def test_render_does_not_fill_room_with_worse_lines() -> None:
+def test_render_does_not_fill_room_with_worse_lines():
     facts = (fact("Ann lives in Oslo"), fact("Ann " + "talks " * 80), fact("short"))
     context = render(SearchResults(question="Ann", facts=facts), 70)
     assert [line.id for line in context.lines] == ["Ann lives in Oslo"]
     assert [each.left_out for each in context.left_out] == [NO_ROOM, NO_ROOM]
 
 
-def test_render_cuts_later_messages_to_best_sentence() -> None:
+def test_render_cuts_later_messages_to_best_sentence():
     talk = "Well, I talked on and on about the weather. "
     said = tuple(episode(f"{talk * 4}Oslo has {place} parks. {talk * 4}", id=f"e{place}") for place in range(9))
     lines = {line.id: line.text for line in render(SearchResults(question="Oslo", episodes=said), 500).lines}
@@ -41,7 +39,7 @@ def test_render_cuts_later_messages_to_best_sentence() -> None:
     assert len(lines[max(lines)]) < 150
 
 
-def test_render_shares_tokens_between_kinds() -> None:
+def test_render_shares_tokens_between_kinds():
     told = (source(quote="I like"),)
     facts = tuple(fact(f"Ann likes thing number {number} very much", sources=told) for number in range(50))
     episodes = tuple(episode(f"I like thing number {number} very much", id=str(number)) for number in range(50))
@@ -57,10 +55,10 @@ def test_render_shares_tokens_between_kinds() -> None:
     ("text", "least", "most"),
     [("word " * 100, 100, 180), ("猫" * 100, 100, 150), ("слово " * 100, 150, 350), ("", 0, 1)],
 )
-def test_estimate_tokens_covers_every_script(text: str, least: int, most: int) -> None:
+def test_estimate_tokens_covers_every_script(text, least, most):
     assert least <= estimate_tokens(text) <= most
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_token_cost_of_parts_is_at_least_that_of_whole(one: str, other: str) -> None:
+def test_token_cost_of_parts_is_at_least_that_of_whole(one, other):
     assert estimate_tokens(one + other) - 1 <= token_cost(one + other) <= token_cost(one) + token_cost(other)

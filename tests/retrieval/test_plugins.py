@@ -1,7 +1,5 @@
 """Custom rerankers and walks in a recipe."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -43,7 +41,7 @@ def world(memory: GraphMemory, namespace: str) -> World:
     return world
 
 
-def test_custom_reranker_gets_features_and_is_explained(world: World) -> None:
+def test_custom_reranker_gets_features_and_is_explained(world):
     mine = TwoSources()
     results = world.search("Where does Ann live?", recipe=DEFAULT.with_(rerankers=[mine]), explain=True)
     [knows, lives] = sorted(results.facts, key=lambda fact: fact.sentence)
@@ -55,12 +53,12 @@ def test_custom_reranker_gets_features_and_is_explained(world: World) -> None:
     assert mine.question.text == "Where does Ann live?"
 
 
-def test_context_accepts_single_custom_reranker(world: World) -> None:
+def test_context_accepts_single_custom_reranker(world):
     recipe = DEFAULT.with_(rerankers=TwoSources())
     assert world.memory.context("Bob", namespace=world.namespace, recipe=recipe)
 
 
-def test_custom_walk_replaces_default(world: World) -> None:
+def test_custom_walk_replaces_default(world):
     state = world.memory.graphs.retrieval.invoke(
         {"question": "Ann", "namespace": world.namespace, "recipe": DEFAULT.with_(traversal=Hermit())}
     )
@@ -68,26 +66,26 @@ def test_custom_walk_replaces_default(world: World) -> None:
     assert "f" in [id_ for id_, _ in state["hits"]["facts"]["graph"]]
 
 
-def test_package_plugins_follow_protocols_and_become_json() -> None:
+def test_package_plugins_follow_protocols_and_become_json():
     for recipe in RECIPES.values():
         assert isinstance(recipe.traversal, Walk)
         assert all(isinstance(reranker, Reranker) for reranker in recipe.rerankers)
         assert find_recipe(recipe.as_state()) == recipe
 
 
-def test_recipe_with_custom_plugin_stays_a_value() -> None:
+def test_recipe_with_custom_plugin_stays_a_value():
     recipe = DEFAULT.with_(rerankers=[{"by": "trust"}, TwoSources()])
     assert recipe.as_state() is recipe
     assert [reranker.by for reranker in recipe.rerankers] == ["trust", "two_sources"]
 
 
 @pytest.mark.parametrize("wrong", [TwoSources, object(), [TwoSources]])
-def test_recipe_raises_for_invalid_rerankers(wrong: Any) -> None:
+def test_recipe_raises_for_invalid_rerankers(wrong):
     with pytest.raises(InputError, match="rerankers"):
         DEFAULT.with_(rerankers=wrong)
 
 
-def test_search_raises_for_feature_that_kind_lacks(world: World) -> None:
+def test_search_raises_for_feature_that_kind_lacks(world):
     mine = TwoSources()
     mine.features = Needs(entities=("confidence",))
     with pytest.raises(InputError, match="reranker 'two_sources' needs 'confidence', which entities do not have"):

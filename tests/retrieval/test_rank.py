@@ -29,21 +29,21 @@ RANKING = st.lists(st.tuples(NAMES, st.floats(-5, 5) | st.just(nan)), max_size=8
 FUSION = st.lists(st.tuples(RANKING, st.floats(0.125, 4)), max_size=4)
 
 
-def test_rrf_scores_weight_over_k_plus_rank() -> None:
+def test_rrf_scores_weight_over_k_plus_rank():
     assert rrf([[("a", 9.0), ("b", 1.0)]], [2.0], k=10) == [("a", 2 / 11), ("b", 2 / 12)]
 
 
-def test_ranks_are_shared_by_equal_scores() -> None:
+def test_ranks_are_shared_by_equal_scores():
     """The rank after a tie counts all items of the tie."""
     assert ranks([("a", 1), ("b", 2), ("c", 2), ("d", 0)]) == {"b": 1, "c": 1, "a": 3, "d": 4}
 
 
-def test_ranks_use_best_place_of_repeated_id() -> None:
+def test_ranks_use_best_place_of_repeated_id():
     assert ranks([("a", 1), ("b", 2), ("a", 3)]) == {"a": 1, "b": 2}
 
 
 @given(FUSION, st.randoms())
-def test_rrf_does_not_depend_on_order_within_ranking(fusion, random) -> None:  # type: ignore[no-untyped-def]
+def test_rrf_does_not_depend_on_order_within_ranking(fusion, random):  # type: ignore[no-untyped-def]
     rankings, weights = [ranking for ranking, _ in fusion], [weight for _, weight in fusion]
     shuffled = [random.sample(ranking, len(ranking)) for ranking in rankings]
     assert rrf(shuffled, weights) == rrf(rankings, weights)
@@ -54,7 +54,7 @@ def raise_by_age(score: float, age: float, rate: float) -> float:
     return 2 * halved
 
 
-def test_prefer_newer_raises_newer_more_and_at_most_twofold() -> None:
+def test_prefer_newer_raises_newer_more_and_at_most_twofold():
     assert raise_by_age(0.6, 0, 1) == 1.2
     assert raise_by_age(0.6, 1, 1) == 0.6 + 0.5
     assert raise_by_age(0.6, 9, 1) == 0.6 + 0.1
@@ -63,7 +63,7 @@ def test_prefer_newer_raises_newer_more_and_at_most_twofold() -> None:
 
 
 @given(st.floats(0, 1), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(0, 10))
-def test_prefer_newer_is_monotonic_and_bounded(score, one, other, rate) -> None:  # type: ignore[no-untyped-def]
+def test_prefer_newer_is_monotonic_and_bounded(score, one, other, rate):  # type: ignore[no-untyped-def]
     newer, older = sorted((one, other))
     assert score <= raise_by_age(score, older, rate) <= raise_by_age(score, newer, rate) <= 2 * score
     assert raise_by_age(score, -abs(one), rate) == raise_by_age(score, 0, rate)
@@ -77,7 +77,7 @@ def names(ranking):  # type: ignore[no-untyped-def]
     return [name for name, _ in ranking]
 
 
-def test_relative_shares_reflect_distances_of_scores() -> None:
+def test_relative_shares_reflect_distances_of_scores():
     one, other = [("a", 9.0), ("b", 8.0), ("c", 1.0)], [("b", 0.9), ("a", 0.2), ("c", 0.1)]
     eighth, seven = LAST + (1 - LAST) / 8, LAST + (1 - LAST) * 7 / 8
     expected = {"b": (seven + 1) / 2, "a": (1 + eighth) / 2, "c": LAST}
@@ -86,19 +86,19 @@ def test_relative_shares_reflect_distances_of_scores() -> None:
     assert dict(relative([one, other], [2, 0])) == pytest.approx({"a": 1.0, "b": seven, "c": LAST})
 
 
-def test_relative_shares_count_missing_or_nan_as_last() -> None:
+def test_relative_shares_count_missing_or_nan_as_last():
     one, other = [("a", 3.0), ("b", 1.0), ("n", nan), ("i", inf)], [("c", 5.0), ("b", 4.0)]
     assert relative([one, other], [1, 1]) == [("a", 0.5), ("c", 0.5), ("b", LAST), ("i", 0.0), ("n", 0.0)]
 
 
-def test_relative_shares_count_hits_of_equal_scores() -> None:
+def test_relative_shares_count_hits_of_equal_scores():
     assert relative([[("z", 7.0)], [("a", 1.0), ("z", 1.0)]], [1, 1]) == [("z", 1.0), ("a", 0.5)]
     assert relative([[("a", 0.1)] * 3, []], [1, 1]) == [("a", 0.5)]
     assert relative([], []) == relative([[]], [1]) == relative([[]], [0]) == []
 
 
 @given(FUSION, st.floats(0.5, 100), st.floats(-100, 100))
-def test_relative_shares_ignore_order_and_unit(fusion, unit, zero) -> None:  # type: ignore[no-untyped-def]
+def test_relative_shares_ignore_order_and_unit(fusion, unit, zero):  # type: ignore[no-untyped-def]
     rankings, weights = [ranking for ranking, _ in fusion], [weight for _, weight in fusion]
     assert relative([ranking[::-1] for ranking in rankings], weights) == relative(rankings, weights)
     whole = [[(name, round(score)) for name, score in ranking if isfinite(score)] for ranking in rankings]
@@ -125,7 +125,7 @@ RERANKERS = {
 @pytest.mark.parametrize("reranker", RERANKERS)
 @given(RANKED, PAIRS, SHARES, SHARE)
 @settings(max_examples=50)
-def test_reranker_returns_permutation_with_scores_from_0_to_1(reranker, ranking, pairs, shares, share) -> None:  # type: ignore[no-untyped-def]
+def test_reranker_returns_permutation_with_scores_from_0_to_1(reranker, ranking, pairs, shares, share):  # type: ignore[no-untyped-def]
     found = RERANKERS[reranker](ranking, pairs, shares, share)
     assert sorted(names(found)) == sorted(names(ranking))
     numbers = [score for _, score in found]
@@ -135,7 +135,7 @@ def test_reranker_returns_permutation_with_scores_from_0_to_1(reranker, ranking,
 
 
 @given(RANKED)
-def test_reranker_without_data_preserves_order(ranking) -> None:  # type: ignore[no-untyped-def]
+def test_reranker_without_data_preserves_order(ranking):  # type: ignore[no-untyped-def]
     known = [(name, score) for name, score in ranking if isfinite(score)]
     order = names(sort_scores(known))
     assert names(blend(known, {}, 0.0)) == order
@@ -145,7 +145,7 @@ def test_reranker_without_data_preserves_order(ranking) -> None:  # type: ignore
 
 
 @given(st.permutations(range(20)), st.integers(0, 20))
-def test_hold_limits_how_far_first_results_drop(order, length) -> None:  # type: ignore[no-untyped-def]
+def test_hold_limits_how_far_first_results_drop(order, length):  # type: ignore[no-untyped-def]
     before = [(f"{place:02}", 1 - place / 20) for place in range(length)]
     now = [(f"{place:02}", 1 - rank / 20) for rank, place in enumerate(order) if place < length]
     places = names(limit_rank_drop(now, before))
@@ -154,7 +154,7 @@ def test_hold_limits_how_far_first_results_drop(order, length) -> None:  # type:
 
 
 @given(RANKED, SHARES, SHARE)
-def test_nan_score_ranks_after_numbers(ranking, shares, weight) -> None:  # type: ignore[no-untyped-def]
+def test_nan_score_ranks_after_numbers(ranking, shares, weight):  # type: ignore[no-untyped-def]
     positive = [(name, score) for name, score in ranking if not score <= 0]
     assert names(sort_scores(positive)) == names(rescore(positive, {})) == names(mmr(positive, {}, 1.0))
     for found in (scale(positive, {}), prefer_newer(positive, {}, 1.0), blend(positive, {}, 0.5)):
@@ -162,7 +162,7 @@ def test_nan_score_ranks_after_numbers(ranking, shares, weight) -> None:  # type
         assert set(names(found)[len(found) - len(last) :]) == last
 
 
-def test_every_reranker_orders_ties_by_id() -> None:
+def test_every_reranker_orders_ties_by_id():
     tied = [(name, 0.5) for name in "zam"]
     for reranker in RERANKERS.values():
         assert names(reranker(tied, {}, {}, 0.5)) == ["a", "m", "z"]
@@ -170,19 +170,19 @@ def test_every_reranker_orders_ties_by_id() -> None:
     assert names(blend([("b", 1.0), ("a", 0.0)], {"a": 1.0}, 0.5)) == ["a", "b"]
 
 
-def test_mmr_ranks_by_what_each_item_adds() -> None:
+def test_mmr_ranks_by_what_each_item_adds():
     found = mmr([("a", 1.0), ("b", 0.9), ("c", 0.6)], {"a": {"b": 0.9}, "b": {"a": 0.9}}, 0.5)
     assert names(found) == ["a", "c", "b"]
     assert [score for _, score in found] == pytest.approx([1.0, 0.8, 0.5])
     assert mmr([("a", 0.5), ("b", 0.25)], {}, 1.0) == [("a", 1.0), ("b", 0.5)]
 
 
-def test_blend_weighs_score_against_share() -> None:
+def test_blend_weighs_score_against_share():
     assert blend([("a", 0.8), ("b", 0.6)], {"b": 1.0}, 0.25) == [("b", pytest.approx(0.7)), ("a", pytest.approx(0.6))]
     assert blend([("a", 0.8), ("b", 0.6)], {"b": 1.0}, 1.0) == [("b", 1.0), ("a", 0.0)]
 
 
-def test_rescore_ranks_rescored_items_above_the_rest() -> None:
+def test_rescore_ranks_rescored_items_above_the_rest():
     found = rescore([("a", 1.0), ("b", 0.9), ("c", 0.8), ("d", 0.7)], {"a": 0.0, "b": 1.0})
     assert names(found) == ["b", "a", "c", "d"]
     assert found[1][1] > found[2][1] > found[3][1]
@@ -190,13 +190,13 @@ def test_rescore_ranks_rescored_items_above_the_rest() -> None:
     assert stack([], [("a", 0.5)]) == [("a", 0.5)]
 
 
-def test_log_shares_are_logarithms_relative_to_largest() -> None:
+def test_log_shares_are_logarithms_relative_to_largest():
     assert log_shares({"a": 0, "b": 1, "c": 3}) == {"a": 0.0, "b": pytest.approx(0.5), "c": 1.0}
     assert log_shares({"a": 0}) == {"a": 0.0}
     assert log_shares({}) == {}
 
 
-def test_use_weight_raises_by_14_percent_at_1_and_48_at_10() -> None:
+def test_use_weight_raises_by_14_percent_at_1_and_48_at_10():
     assert use_weight(0, 0.5) == 0.5
     assert use_weight(1, 0.5) == pytest.approx(0.5 * 1.139, abs=1e-3)
     assert use_weight(10, 0.5) == pytest.approx(0.5 * 1.48, abs=1e-2)
@@ -205,7 +205,7 @@ def test_use_weight_raises_by_14_percent_at_1_and_48_at_10() -> None:
     assert use_weight(-3, 0.5) == 0.5
 
 
-def test_fade_halves_a_count_in_a_fortnight() -> None:
+def test_fade_halves_a_count_in_a_fortnight():
     """A count fades by whole intervals."""
     assert fade(8, 86_399, 0.95, 86_400) == 8
     assert fade(8, 86_400, 0.95, 86_400) == 8 * 0.95
@@ -215,7 +215,7 @@ def test_fade_halves_a_count_in_a_fortnight() -> None:
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e9), st.floats(0, 1e9), st.floats(0.01, 1), st.floats(1e-3, 1e6), SHARE)
-def test_fade_and_use_weight_are_monotonic(count, one, other, rate, interval, confidence) -> None:  # type: ignore[no-untyped-def]
+def test_fade_and_use_weight_are_monotonic(count, one, other, rate, interval, confidence):  # type: ignore[no-untyped-def]
     sooner, later = sorted((one, other))
     assert 0 <= fade(count, later, rate, interval) <= fade(count, sooner, rate, interval) <= count
     assert confidence <= use_weight(count, confidence) <= use_weight(count + 1, confidence) <= 1

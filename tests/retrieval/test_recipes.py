@@ -1,7 +1,5 @@
 """Recipes as values, and every named one on a real memory."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -99,9 +97,15 @@ def test_recipe_raises_for_invalid_field(changes, told):
 
 @pytest.mark.parametrize(
     ("given", "told"),
-    [("best", "recipe must be one of default, words.*, got 'best'"), ("", "recipe must be one of .*, got ''"), (5, "got int"),
-     (["facts"], "got list"), ({1: 2}, "unknown field '1'"), (Recipe, "got ModelMetaclass")],
-)  # fmt: skip
+    [
+        ("best", "recipe must be one of default, words.*, got 'best'"),
+        ("", "recipe must be one of .*, got ''"),
+        (5, "got int"),
+        (["facts"], "got list"),
+        ({1: 2}, "unknown field '1'"),
+        (Recipe, "got ModelMetaclass"),
+    ],
+)
 def test_find_recipe_raises_for_invalid_recipe(given, told):
     with pytest.raises(InputError, match=told):
         find_recipe(given)

@@ -1,7 +1,5 @@
 """What a question refers to: the asker, ended facts, and messages that are not extracted yet."""
 
-from __future__ import annotations
-
 from uuid import uuid4
 
 import pytest
@@ -10,7 +8,7 @@ from kg_memory import GraphMemory
 from kg_memory.contrib.embedded import Server
 from kg_memory.settings import Settings
 from tests.bound import Verbs
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import HashEmbeddings, Scripted, stated
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +104,7 @@ def test_search_reaches_fact_by_name_in_its_sentence(server):
 
     def read(fields):
         people = [{"name": name, "type": "Person"} for name in ("Ann", "Bo")]
-        fact = {"subject": "Ann", "predicate": "met", "objects": ["Bo"], "sentence": "Ann met Bo in Paris"}
-        fact |= {"quote": fields["episode"]["content"], "valid_at": None, "invalid_at": None}
-        fact |= {"edge_type": "semantic", "confidence": 1.0}
+        fact = stated("Ann", "met", ["Bo"], "Ann met Bo in Paris", fields["episode"]["content"])
         return {"entities": [*people, {"name": "Paris", "type": "Place"}], "facts": [fact]}
 
     settings = Settings(url=server.url)

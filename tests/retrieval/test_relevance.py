@@ -1,7 +1,5 @@
 """The probability that the memory contains an answer, and the reason why it may not."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, replace
 from typing import Any
 
@@ -39,7 +37,7 @@ def told(found: Any, *rows: Any) -> float:
 
 
 @given(SCORED, SCORED, st.sampled_from(KINDS), st.floats(0, 2), st.lists(st.text(max_size=3), max_size=3))
-def test_relevance_is_a_probability(words: Any, meaning: Any, kind: str, distance: float, texts: list[str]) -> None:
+def test_relevance_is_a_probability(words, meaning, kind, distance, texts):
     own = {id_ for id_, _ in (*words, *meaning)}
     tellers = {id_: ["Ann"] for id_ in sorted(own)[: 2 * (kind == "facts")]}
     baseline = {"distance": distance, "speakers": []}
@@ -52,38 +50,38 @@ def test_relevance_is_a_probability(words: Any, meaning: Any, kind: str, distanc
 
 
 @given(st.floats(0, 10), st.floats(0, 10), SCORED)
-def test_relevance_rises_with_coverage(one: float, other: float, meaning: Any) -> None:
+def test_relevance_rises_with_coverage(one, other, meaning):
     low, high = sorted((one, other))
     assert told(hits([("a", low)], meaning)) <= told(hits([("a", high)], meaning))
 
 
 @given(EVIDENCE, st.sampled_from(list(answerable.Evidence.__slots__)), SHARES)
-def test_relevance_rises_with_each_kind_of_evidence(found: answerable.Evidence, name: str, value: float) -> None:
+def test_relevance_rises_with_each_kind_of_evidence(found, name, value):
     low, high = sorted((value, getattr(found, name)))
     assert answerable.probability(replace(found, **{name: low})) <= answerable.probability(
         replace(found, **{name: high})
     )
 
 
-def test_evidence_weights_are_positive() -> None:
+def test_evidence_weights_are_positive():
     assert min(astuple(answerable.WEIGHTS)) > 0
 
 
-def test_relevance_is_unlikely_without_hits() -> None:
+def test_relevance_is_unlikely_without_hits():
     assert told(hits()) < answerable.UNLIKELY
 
 
-def test_relevance_is_higher_for_rare_word() -> None:
+def test_relevance_is_higher_for_rare_word():
     nearest = [("a", 0.9), ("b", 0.5)]
     assert told(hits([("a", RARE)], nearest)) > told(hits([("a", COMMON)], nearest))
 
 
-def test_relevance_is_higher_if_words_and_vectors_agree() -> None:
+def test_relevance_is_higher_if_words_and_vectors_agree():
     words = [("a", RARE), ("b", COMMON)]
     assert told(hits(words, [("a", 0.9), ("b", 0.1)])) > told(hits(words, [("b", 0.9), ("a", 0.1)]))
 
 
-def test_relevance_is_higher_if_named_person_said_it() -> None:
+def test_relevance_is_higher_if_named_person_said_it():
     found = hits([("a", 9.0), ("b", 1.0)], [("a", 0.9), ("b", 0.1)])
     by_ann, by_bob = ({"a": [who], "b": [other]} for who, other in (("Ann", "Bob"), ("Bob", "Ann")))
     assert (
@@ -93,7 +91,7 @@ def test_relevance_is_higher_if_named_person_said_it() -> None:
     assert answerable.weigh_evidence(replace(ASKED, subjects=frozenset()), found, {}).told == 0
 
 
-def test_nearness_is_relative_to_usual_distance() -> None:
+def test_nearness_is_relative_to_usual_distance():
     assert answerable.nearness([("a", 0.5)], 0.5) == 0.5
     assert answerable.nearness([("a", 0.9)], 0.5) > 0.5 > answerable.nearness([("a", 0.2)], 0.5)
     assert answerable.nearness([("a", 0.9), ("b", 0.1)], 0.5, 1000) == 0.5, "the mean of both"
@@ -102,7 +100,7 @@ def test_nearness_is_relative_to_usual_distance() -> None:
     )
 
 
-def test_relevance_without_vectors_uses_defaults() -> None:
+def test_relevance_without_vectors_uses_defaults():
     by_words = answerable.weigh_evidence(ASKED, hits([("a", RARE)]))
     assert by_words == answerable.Evidence(known=1.0, covered=by_words.covered)
     assert (
@@ -110,7 +108,7 @@ def test_relevance_without_vectors_uses_defaults() -> None:
     )
 
 
-def test_relevance_ignores_names_and_summaries() -> None:
+def test_relevance_ignores_names_and_summaries():
     for kind in ("entities", "communities"):
         assert told(hits([("a", 100.0)], [("a", 0.9)], kind)) == told(hits())
 
@@ -129,13 +127,13 @@ def test_relevance_ignores_names_and_summaries() -> None:
         ("安娜的工资是多少？", 'nothing here tells of "安娜的工资是多少"'),
     ],
 )
-def test_explain_doubt_returns_the_reason(question: str, reason: str) -> None:
+def test_explain_doubt_returns_the_reason(question, reason):
     often = {"facts": {"ann": 5, "oslo": 2, "like": 400}}
     asked = replace(ASKED, terms=terms(question), frequencies=often)
     assert answerable.explain_doubt(question, asked, answerable.Evidence(told=-0.5)) == reason
 
 
-def test_judge_answers_yes_or_abstains_below_threshold() -> None:
+def test_judge_answers_yes_or_abstains_below_threshold():
     verdicts = [
         answerable.judge_answerable(relevance, "why", 0.0)
         for relevance in (1.0, answerable.UNLIKELY - 0.001, answerable.NO - 0.001)

@@ -1,7 +1,5 @@
 """Search results as text for a prompt."""
 
-from __future__ import annotations
-
 from kg_memory.models.graph import Community, Entity, Remark
 from kg_memory.models.results import Context, QueryTime, SearchResults
 from kg_memory.retrieval.context.templates import render
@@ -11,7 +9,7 @@ from kg_memory.text.tokenise import estimate_tokens
 from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
 
 
-def test_render_writes_a_section_per_kind() -> None:
+def test_render_writes_a_section_per_kind():
     """The context has a section for each kind of item.
 
     Features: A36.
@@ -39,7 +37,7 @@ def test_render_writes_a_section_per_kind() -> None:
         assert lines.index(f"<{tag}>") < lines.index(f"</{tag}>")
 
 
-def test_render_cites_source_id_in_facts_and_messages() -> None:
+def test_render_cites_source_id_in_facts_and_messages():
     stated = source(source_id="D1:3")
     found = SearchResults(
         question="Ann",
@@ -52,14 +50,14 @@ def test_render_cites_source_id_in_facts_and_messages() -> None:
     assert "- [abcdef01] Ann:" in text
 
 
-def test_render_omits_section_of_empty_kind() -> None:
+def test_render_omits_section_of_empty_kind():
     text = render(SearchResults(question="Ann", episodes=(episode(),)), PLENTY)
     assert "EPISODES" in text
     assert "FACTS" not in text
     assert render(SearchResults(question="Ann"), PLENTY) == ""
 
 
-def test_render_marks_ended_and_disputed_messages() -> None:
+def test_render_marks_ended_and_disputed_messages():
     by = {"sentence": "Ann works at Acme", "by": "fedcba9876543"}
     ended = Remark(kind="ended", sentence="Ann lives in Oslo", at=JUNE, by="fedcba9876543", by_source_id="D2:1")
     others = (Remark(kind=kind, **by) for kind in ("contradicted", "contradicts", "disputed", "refused"))
@@ -71,7 +69,7 @@ def test_render_marks_ended_and_disputed_messages() -> None:
     assert text.splitlines()[3] == f"- [abcdef01] Ann: I moved to Oslo {marks}"
 
 
-def test_render_groups_messages_by_day_in_order_of_time() -> None:
+def test_render_groups_messages_by_day_in_order_of_time():
     said = (episode("I left", at=JUNE), episode("I moved", at=MAY.replace(hour=9)), episode("I came", at=MAY))
     said = tuple(each.model_copy(update={"id": str(place)}) for place, each in enumerate(said))
     context = render(SearchResults(question="Ann", episodes=said), PLENTY)
@@ -87,7 +85,7 @@ def test_render_groups_messages_by_day_in_order_of_time() -> None:
 ROME = fact("Bob lives in Rome", subject="Bob")
 
 
-def test_context_has_results_tokens_lines_and_left_out() -> None:
+def test_context_has_results_tokens_lines_and_left_out():
     found = SearchResults(
         question="Ann", time=QueryTime(believed_at=JUNE, reading="now"), facts=(ROME, ROME.model_copy(update={"id": "2"})),
         episodes=(episode(), episode("I like tea very much", id="long")),

@@ -1,7 +1,5 @@
 """The step `rerank`: fusion of hits and each reranker, with effects that the test answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -84,7 +82,7 @@ def names(scored: list[Any]) -> list[str]:
     return [name for name, _ in scored]
 
 
-def test_fusion_weighs_words_above_vectors_for_episodes() -> None:
+def test_fusion_weighs_words_above_vectors_for_episodes():
     """For episodes, word search has more weight than vector search.
 
     Features: A48.
@@ -93,13 +91,13 @@ def test_fusion_weighs_words_above_vectors_for_episodes() -> None:
     assert names(found["episodes"]) == ["a", "b"]
 
 
-def test_fusion_ranks_named_entity_above_similar_name() -> None:
+def test_fusion_ranks_named_entity_above_similar_name():
     found = ranked(hits={"entities": hits(words=[["b", 3.0], ["a", 1.0]], graph=[["a", 1.0], ["b", 0.2]])})
     assert found["entities"][0][0] == "a"
 
 
 @pytest.mark.parametrize("name", ["default", "words", "meaning", "hybrid"])
-def test_fusion_scores_1_for_item_first_in_all_searches(name: str) -> None:
+def test_fusion_scores_1_for_item_first_in_all_searches(name):
     """An item that is first in all searches has the fused score 1.
 
     Features: A43.
@@ -108,14 +106,14 @@ def test_fusion_scores_1_for_item_first_in_all_searches(name: str) -> None:
     assert ranked(hits={"facts": hits(arm, arm, arm)}, recipe=name, as_it_is=True)["facts"][0] == ["a", 1.0]
 
 
-def test_rerank_applies_limit() -> None:
+def test_rerank_applies_limit():
     arm = [[f"n{number:03}", -number] for number in range(100)]
     assert len(ranked(hits={"facts": hits(arm)})["facts"]) == 10
     assert names(ranked(hits={"facts": hits(arm)}, limit=3)["facts"]) == ["n000", "n001", "n002"]
     assert ranked(hits={"facts": hits(arm)}, limit=0)["facts"] == []
 
 
-def test_rerank_without_hits_runs_no_query() -> None:
+def test_rerank_without_hits_runs_no_query():
     told = Told({})
     every = DEFAULT.with_(rerankers=tuple(kind() for kind in (ByMentions, ByRecency, ByUse, ByDistance, ByDiversity)))
     assert ranked(told, hits={"facts": hits()}, recipe=every, center="Ann") == {"facts": []}
@@ -123,18 +121,18 @@ def test_rerank_without_hits_runs_no_query() -> None:
     assert told.trips == []
 
 
-def test_retriever_without_weight_adds_no_hits() -> None:
+def test_retriever_without_weight_adds_no_hits():
     found = hits(words=[["a", 1.0]], meaning=[["b", 1.0]], graph=[["c", 1.0]])
     assert names(ranked(hits={"facts": found}, recipe="words")["facts"]) == ["a"]
     assert names(ranked(hits={"facts": found}, recipe="hybrid")["facts"]) == ["a", "b"]
 
 
-def test_kind_outside_recipe_has_no_results() -> None:
+def test_kind_outside_recipe_has_no_results():
     found = ranked(hits=AB, recipe=DEFAULT.with_(kinds=("facts",), rerankers=(ByRecency(),)))
     assert found == {kind: found["facts"] if kind == "facts" else [] for kind in KINDS}
 
 
-def test_fusion_by_scores_reflects_distances_of_scores() -> None:
+def test_fusion_by_scores_reflects_distances_of_scores():
     even = DEFAULT.with_(facts=Weights(words=1, meaning=1, graph=0))
     found = {"facts": hits(words=[["a", 9.0], ["b", 8.0], ["c", 1.0]], meaning=[["b", 0.9], ["a", 0.2], ["c", 0.1]])}
     assert names(ranked(hits=found, recipe=even)["facts"]) == ["a", "b", "c"]
@@ -142,13 +140,13 @@ def test_fusion_by_scores_reflects_distances_of_scores() -> None:
     assert scores == [["b", 0.938125], ["a", 0.566875], ["c", LAST]]
 
 
-def test_fusion_treats_rounding_differences_as_ties() -> None:
+def test_fusion_treats_rounding_differences_as_ties():
     three = DEFAULT.with_(facts=Weights(words=1, meaning=1, graph=1), rank_constant=1)
     arms = [[["b", 3], ["x", 2], ["a", 1]], [["x", 3], ["a", 2], ["b", 1]], [["a", 3], ["b", 2], ["x", 1]]]
     assert ranked(hits={"facts": hits(*arms)}, recipe=three)["facts"] == [[name, 0.722222] for name in "abx"]
 
 
-def test_rerank_without_decay_runs_no_query() -> None:
+def test_rerank_without_decay_runs_no_query():
     told = Told({})
     assert ranked(told, hits=AB, settings=Settings(temporal_decay_rate=0.0)) == ranked(hits=AB)
     assert told.trips == []
@@ -161,7 +159,7 @@ AGES = {"a": {"stated_at": NOW - 400 * DAY}, "b": {"stated_at": NOW}}
     "how",
     [{"settings": Settings(temporal_decay_rate=10.0)}, {"recipe": DEFAULT.with_(rerankers=(ByRecency(rate=10),))}],
 )
-def test_decay_ranks_newer_facts_and_episodes_first(how: dict[str, Any]) -> None:
+def test_decay_ranks_newer_facts_and_episodes_first(how):
     """`temporal_decay_rate` ranks newer facts and episodes first; entities and communities are unaffected.
 
     Features: C33.
@@ -175,14 +173,14 @@ def test_decay_ranks_newer_facts_and_episodes_first(how: dict[str, Any]) -> None
         assert found[kind] == ranked(hits=AB)[kind]
 
 
-def test_recency_in_recipe_replaces_decay_setting() -> None:
+def test_recency_in_recipe_replaces_decay_setting():
     own = DEFAULT.with_(rerankers=(ByRecency(rate=0.0),))
     found = reranked(Told(AGES), Settings(temporal_decay_rate=10.0), hits=AB, recipe=own, explain=True)
     assert [step for step, _ in found["stages"]["facts"]["a"]] == ["fused", "recency"]
     assert names(found["ranked"]["facts"]) == ["a", "b"]
 
 
-def test_rerankers_run_before_limit_and_drop_deleted_items() -> None:
+def test_rerankers_run_before_limit_and_drop_deleted_items():
     """Rerankers run before the limit is applied, and drop deleted items.
 
     Features: A35.
@@ -197,7 +195,7 @@ def test_rerankers_run_before_limit_and_drop_deleted_items() -> None:
     assert names(ranked(Told({"b": {"stated_at": NOW}}), settings=decay, hits=AB)["facts"]) == ["b"]
 
 
-def test_rerank_drops_item_deleted_between_queries() -> None:
+def test_rerank_drops_item_deleted_between_queries():
     class Deleted(Told):
         def _rows(self, query: Query) -> list[dict[str, Any]]:
             return [row for row in super()._rows(query) if query.cypher == cypher.FACTS_STATED or row["id"] != "a"]
@@ -207,7 +205,7 @@ def test_rerank_drops_item_deleted_between_queries() -> None:
     assert names(ranked(told, hits=AB, recipe=both)["facts"]) == ["b"]
 
 
-def test_mentions_rank_items_by_count_within_thread() -> None:
+def test_mentions_rank_items_by_count_within_thread():
     """`ByMentions` ranks by mentions in the thread, or in all threads if none is given.
 
     Features: A45.
@@ -232,7 +230,7 @@ ABC = {kind: hits(words=[["c", 3.0], ["a", 3.0], ["b", 2.9]]) for kind in KINDS}
 
 
 @pytest.mark.parametrize("start", [{"centers": ["e0"]}, {"named": ["e0"]}, {"centers": ["e0"], "named": ["e9"]}])
-def test_distance_ranks_items_near_the_start_first(start: dict[str, Any]) -> None:
+def test_distance_ranks_items_near_the_start_first(start):
     """`ByDistance` ranks items near the start of the search first.
 
     Features: A46.
@@ -244,14 +242,14 @@ def test_distance_ranks_items_near_the_start_first(start: dict[str, Any]) -> Non
     assert [len(trip) for trip in told.trips] == [4, 1, 1, 1]
 
 
-def test_distance_without_start_runs_no_query() -> None:
+def test_distance_without_start_runs_no_query():
     told = Told({})
     assert ranked(told, hits=AB, recipe="distance") == ranked(hits=AB)
     assert ranked(told, hits=AB, recipe="distance", named=[]) == ranked(hits=AB)
     assert told.trips == []
 
 
-def test_use_ranks_often_and_recently_served_facts_first() -> None:
+def test_use_ranks_often_and_recently_served_facts_first():
     """`ByUse` ranks facts of equal confidence by how often and how recently they were returned.
 
     Features: C18.
@@ -265,7 +263,7 @@ def test_use_ranks_often_and_recently_served_facts_first() -> None:
     assert names(ranked(never, hits=AB, recipe={"rerankers": [ByUse(decay_lambda=1)]})["facts"]) == ["b", "a"]
 
 
-def test_confidence_and_trust_rank_higher_values_first() -> None:
+def test_confidence_and_trust_rank_higher_values_first():
     told = Told({"a": {"confidence": 0.5, "trust": 1.0}, "b": {"confidence": 1.0, "trust": 0.5}})
     sure = ranked(told, hits=AB, recipe={"rerankers": [ByConfidence()]})
     assert names(sure["facts"]) == ["b", "a"]
@@ -275,7 +273,7 @@ def test_confidence_and_trust_rank_higher_values_first() -> None:
     assert trusted["facts"][1][1] == pytest.approx(ranked(hits=AB)["facts"][1][1] / 4, abs=1e-6)
 
 
-def test_rerankers_read_all_features_in_one_round_trip() -> None:
+def test_rerankers_read_all_features_in_one_round_trip():
     told = Told({each: {"mentions": 1, "entities": "e0", "trust": 1.0, "confidence": 1.0, "used": 0.0, "used_at": 0, "stated_at": 0} for each in "ab"})  # fmt: skip
     steps = (ByTrust(), ByMentions(), ByRecency(), ByUse(), ByConfidence())
     found = reranked(told, hits=AB, recipe=DEFAULT.with_(rerankers=steps), explain=True)
@@ -288,7 +286,7 @@ def test_rerankers_read_all_features_in_one_round_trip() -> None:
     assert parts["facts"]["b"][-1][1] == found["ranked"]["facts"][1][1]
 
 
-def test_cross_encoder_rescores_only_the_best() -> None:
+def test_cross_encoder_rescores_only_the_best():
     """A cross-encoder scores the best `depth` items; the others rank below them.
 
     Features: A47.
@@ -306,7 +304,7 @@ def test_cross_encoder_rescores_only_the_best() -> None:
     assert found["facts"][2][1] < 0.01
 
 
-def test_cross_encoder_ignores_summaries_for_the_past() -> None:
+def test_cross_encoder_ignores_summaries_for_the_past():
     told = Told({each: {"name": each * 3, "text": "of now"} for each in "ab"})
     found = {"episodes": hits(words=[["a", 1.0]]), "entities": hits(words=[["b", 1.0]])}
     ranked(told, hits=found, recipe="cross_encoder", past=True)
@@ -314,7 +312,7 @@ def test_cross_encoder_ignores_summaries_for_the_past() -> None:
     assert [each.texts for each in told.scored] == [("aaa: of now", "bbb"), ("aaa: of now", "bbb: of now")]
 
 
-def test_diversity_ranks_near_duplicates_last() -> None:
+def test_diversity_ranks_near_duplicates_last():
     """`ByDiversity` ranks near-duplicates after other items.
 
     Features: A44.
@@ -331,7 +329,7 @@ def test_diversity_ranks_near_duplicates_last() -> None:
     assert scored[2][1] < 0.01
 
 
-def test_rerank_with_explain_returns_all_items_and_stages() -> None:
+def test_rerank_with_explain_returns_all_items_and_stages():
     arm = [[f"n{number:02}", -float(number)] for number in range(30)]
     found = reranked(hits={"facts": hits(words=arm), "entities": hits()}, explain=True, limit=2)
     assert len(found["ranked"]["facts"]) == 30

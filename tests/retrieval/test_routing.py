@@ -1,7 +1,5 @@
 """Which retrievers a question needs, and that only these run (C58)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +36,7 @@ NS = "routing"
         ("?!", "keyword"),
     ],
 )
-def test_find_route_depends_on_words_of_question(question: str, route: str) -> None:
+def test_find_route_depends_on_words_of_question(question, route):
     """The words of a question decide its route.
 
     Features: C58.
@@ -46,7 +44,7 @@ def test_find_route_depends_on_words_of_question(question: str, route: str) -> N
     assert find_route(question) == route
 
 
-def test_route_changes_only_routed_recipes_and_empties_none() -> None:
+def test_route_changes_only_routed_recipes_and_empties_none():
     parsed = {name: SearchQuery.parse({"question": "Ann Oslo", "recipe": name}).recipe for name in RECIPES}
     assert [name for name, recipe in parsed.items() if recipe is not RECIPES[name]] == ["routed"]
     meaning = MEANING.with_(route=True)
@@ -69,7 +67,7 @@ def story(server: Any) -> Iterator[tuple[GraphMemory, HashEmbeddings]]:
     ("question", "skipped"),
     [("Ann Oslo", ("meaning",)), ("Where does Ann live?", ("graph",)), ("How are Ann and Bob related?", ())],
 )
-def test_search_reports_retrievers_skipped_by_route(story: Any, question: str, skipped: Any) -> None:
+def test_search_reports_retrievers_skipped_by_route(story, question, skipped):
     memory, embeddings = story
     before = len(embeddings.embedded)
     routed = memory.search(question, namespace=NS, recipe="routed", explain=True)

@@ -1,7 +1,5 @@
 """The scope of a search: how many items pass a filter, and how many are examined to find them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +10,7 @@ from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.retrievers import DEEPER, EVERYTHING, FEW, Scope, filter_hits, narrow_scope
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
-from tests.retrieval.many import INSTANTS, Many
+from tests.retrieval.many import INSTANTS
 
 BY_ANN = {"speaker": "Ann"}
 
@@ -37,7 +35,7 @@ def rows(*ids: str) -> list[dict[str, Any]]:
     return [{"id": id_, "score": 1 / 3} for id_ in ids]
 
 
-def test_measure_without_filter_runs_no_query() -> None:
+def test_measure_without_filter_runs_no_query():
     result, asked = answered(narrow_scope(scope()))
     assert (result, asked) == (scope(), [])
     assert scope().filter_step("d", "score") is EVERYTHING
@@ -45,7 +43,7 @@ def test_measure_without_filter_runs_no_query() -> None:
 
 
 @pytest.mark.parametrize(("passing", "are_few"), [(0, True), (3, True), (FEW, True), (FEW + 1, False)])
-def test_measure_searches_among_matches_if_they_are_few(passing: int, are_few: bool) -> None:
+def test_measure_searches_among_matches_if_they_are_few(passing, are_few):
     result, asked = answered(narrow_scope(scope(where=BY_ANN)), [{"n": passing}])
     assert (result.matching_step is not None) is are_few
     assert result.count == (passing if are_few else 5000)
@@ -53,57 +51,35 @@ def test_measure_searches_among_matches_if_they_are_few(passing: int, are_few: b
     assert result.is_post_filtered is not are_few
 
 
-def test_measure_of_deleted_namespace_is_zero() -> None:
+def test_measure_of_deleted_namespace_is_zero():
     result, _ = answered(narrow_scope(scope(where=BY_ANN)), [])
     assert result.count == 0
 
 
-def test_measure_does_not_count_filter_without_start() -> None:
+def test_measure_does_not_count_filter_without_start():
     given = scope(where={"$not": BY_ANN})
     assert answered(narrow_scope(given)) == (given, [])
     assert given.is_post_filtered
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_scope_filters_facts_always_and_others_by_filter(kind: Kind) -> None:
+def test_scope_filters_facts_always_and_others_by_filter(kind):
     assert scope(kind).is_post_filtered is (kind == "facts")
     assert scope(kind, {"$not": BY_ANN}).is_post_filtered
 
 
-def test_best_examines_more_until_enough_pass() -> None:
-    given = scope("facts", wanted=2)
-    found, asked = answered(given.best("q", 1000), rows("a"), rows("a"), rows("a", "b"))
-    assert found == [("a", 0.333333), ("b", 0.333333)]
-    assert [each.params["examined"] for each in asked] == [4, 4 * DEEPER, 4 * DEEPER**2]
-    assert all(each.params["limit"] == 2 for each in asked)
-
-
-def test_best_looks_at_more_as_it_examines_more() -> None:
+def test_best_looks_at_more_as_it_examines_more():
     _, asked = answered(scope("facts", wanted=2).best("q", 1000, min_texts=10), rows("a"), rows("a"), rows("a", "b"))
     assert [each.params["looked"] for each in asked] == [10, 4 * DEEPER, 4 * DEEPER**2]
 
 
-def test_best_stops_when_all_are_examined() -> None:
-    found, asked = answered(scope("facts", wanted=2).best("q", 15), rows("a"), rows("a"))
-    assert [id_ for id_, _ in found] == ["a"]
-    assert asked[-1].params["examined"] >= 15
-
-
-def test_best_without_post_filter_runs_one_query() -> None:
+def test_best_without_post_filter_runs_one_query():
     _, asked = answered(scope(wanted=2).best("q", 1000, extra=1), rows("a"))
     [query] = asked
     assert query.params == {"examined": 2, "limit": 2, "extra": 1, **INSTANTS.params}
 
 
-def test_filter_hits_removes_hits_and_preserves_order(many: Many) -> None:
-    speakers = {"a": "Ann", "b": "Bob", "c": "Ann", "d": None}
-    many.episodes([{"id": id_, "speaker": speaker} for id_, speaker in speakers.items()])
-    hits = [(id_, 0.5) for id_ in "dcba"] + [("gone", 0.1)]
-    found = many.run(filter_hits({"episodes": scope(where=BY_ANN)}, {"episodes": hits}))
-    assert found == {"episodes": [("c", 0.5), ("a", 0.5)]}
-
-
-def test_filter_hits_runs_no_query_without_filter_or_hits() -> None:
+def test_filter_hits_runs_no_query_without_filter_or_hits():
     scopes: Mapping[Kind, Scope] = {"episodes": scope(), "facts": scope("facts", BY_ANN)}
     found, asked = answered(filter_hits(scopes, {"episodes": [("a", 1.0)], "facts": []}))
     assert found == {"episodes": [("a", 1.0)], "facts": []}

@@ -1,7 +1,5 @@
 """Built queries of retrieval start at an index and return no embedding: on a real FalkorDB."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import product
@@ -93,7 +91,7 @@ def has_embedding(found: list[dict[str, Any]]) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(BUILT))
-def test_query_starts_at_index_and_returns_no_embedding(story: Talk, name: str) -> None:
+def test_query_starts_at_index_and_returns_no_embedding(story, name):
     plan = plan_of(story, BUILT[name])
     assert "Node By Index Scan" in plan
     assert not re.search("Label Scan|All Node Scan", plan)
@@ -106,7 +104,7 @@ def test_query_starts_at_index_and_returns_no_embedding(story: Talk, name: str) 
 
 
 @pytest.mark.parametrize("name", sorted(MADE))
-def test_built_query_has_the_expected_plan(story: Talk, name: str) -> None:
+def test_built_query_has_the_expected_plan(story, name):
     cypher, params = MADE[name]
     plan = plan_of(story, cypher, **params)
     assert "All Node Scan" not in plan, plan
@@ -120,7 +118,7 @@ def test_built_query_has_the_expected_plan(story: Talk, name: str) -> None:
         assert "Label Scan" not in plan, plan
 
 
-def test_built_query_returns_only_ids_and_scores(story: Talk) -> None:
+def test_built_query_returns_only_ids_and_scores(story):
     now = {"since": 1_750_000_000_000_000, "until": 1_750_000_000_000_001, "believed_at": 10**16}
     for name, (cypher, params) in MADE.items():
         found = rows(story, cypher, **params, **now)
@@ -130,5 +128,5 @@ def test_built_query_returns_only_ids_and_scores(story: Talk) -> None:
             assert len(found) == PARAMETERS["limit"], name
 
 
-def test_built_query_text_contains_no_values() -> None:
+def test_built_query_text_contains_no_values():
     assert not any(re.search("Ann|'t'|web|2020", cypher) for cypher, _ in MADE.values())

@@ -1,7 +1,5 @@
 """Templates of a context, and that no stored text breaks out of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -76,7 +74,7 @@ ZEPH_TEXT = """\
 
 
 @pytest.mark.parametrize(("name", "text"), [("plain", PLAIN_TEXT), ("zep", ZEP_TEXT), ("zeph", ZEPH_TEXT)])
-def test_render_follows_the_template(name: str, text: str) -> None:
+def test_render_follows_the_template(name, text):
     """Each template gives the context its format.
 
     Features: A37, C45.
@@ -84,7 +82,7 @@ def test_render_follows_the_template(name: str, text: str) -> None:
     assert render(FOUND, PLENTY, name) == text
 
 
-def test_render_writes_well_formed_xml() -> None:
+def test_render_writes_well_formed_xml():
     memory = ET.fromstring(render(FOUND, PLENTY, "xml"))
     assert [each.tag for each in memory] == ["facts", "entities", "communities", "episodes"]
     assert [(each.text, each.attrib) for each in memory[0]] == [
@@ -99,7 +97,7 @@ def test_render_writes_well_formed_xml() -> None:
     }  # fmt: skip
 
 
-def test_render_writes_valid_json_with_unicode() -> None:
+def test_render_writes_valid_json_with_unicode():
     memory = json.loads(render(FOUND, PLENTY, "json"))
     assert memory["facts"] == [
         {"fact": "Ann lives in Oslo", "when": "since 1 May 2023", "confidence": 0.95, "sources": ["m07"]},
@@ -115,17 +113,17 @@ def test_render_writes_valid_json_with_unicode() -> None:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_render_marks_unreviewed_facts(name: str) -> None:
+def test_render_marks_unreviewed_facts(name):
     assert "not reviewed" in render(SearchResults(question="", facts=(fact(reviewed=False),)), PLENTY, name)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 @pytest.mark.parametrize("most", [0, -1, 3])
-def test_render_returns_nothing_without_room(name: str, most: int) -> None:
+def test_render_returns_nothing_without_room(name, most):
     assert render(FOUND, most, name) == ""
 
 
-def test_find_template_raises_with_names_of_known_templates() -> None:
+def test_find_template_raises_with_names_of_known_templates():
     wrong: Any
     for wrong in ("markdown", "", 7, ["plain"]):
         with pytest.raises(InputError, match=r"one of plain, zep, json, xml, zeph, got .*; or pass a Template"):
@@ -134,7 +132,7 @@ def test_find_template_raises_with_names_of_known_templates() -> None:
     assert find_template(ZEP) is ZEP
 
 
-def test_render_accepts_custom_template() -> None:
+def test_render_accepts_custom_template():
     mine = replace(
         PLAIN, name="mine", head="I know:\n", sections={"facts": Section(lambda told: f"* {told.text}, {told.when}")}
     )
@@ -147,7 +145,7 @@ def test_render_accepts_custom_template() -> None:
 
 
 @given(HARM.filter(str.strip))  # an entity without a summary is left out
-def test_no_text_breaks_any_template(text: str) -> None:
+def test_no_text_breaks_any_template(text):
     for name in TEMPLATES:
         intact(name, text)
 
@@ -160,7 +158,7 @@ def intact(name: str, text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_xml_and_json_contain_the_text_unchanged(text: str) -> None:
+def test_xml_and_json_contain_the_text_unchanged(text):
     told = PLAIN.escape(text) and " ".join(text.split())
     if told.isprintable():
         found = hostile(text)
@@ -171,7 +169,7 @@ def test_xml_and_json_contain_the_text_unchanged(text: str) -> None:
 # Tokens
 
 
-def test_dates_in_words_cost_few_more_tokens_than_figures() -> None:
+def test_dates_in_words_cost_few_more_tokens_than_figures():
     lines = render(FOUND, PLENTY).lines
     dated = "- Ann lives in Oslo (2023-05-01 - now) [m07]"
     assert estimate_tokens(lines[0].text) <= estimate_tokens(dated) * 1.1

@@ -1,7 +1,5 @@
 """The time of a question on a real FalkorDB: parameters filter facts, words of the question only rank them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +17,6 @@ from kg_memory.retrieval.ranking import Instants
 from kg_memory.runtime.effects import Now, Query, Reads
 from kg_memory.runtime.flow import run
 from kg_memory.temporal.interval import EVER, HOUR, OPEN_END, OPEN_START
-from tests.retrieval.conftest import Talk
 from tests.retrieval.findings import us
 from tests.review import World
 
@@ -48,7 +45,7 @@ def window(found: QuestionTime) -> tuple[int, int]:
 # Parameters
 
 
-def test_question_without_time_means_now_and_runs_no_query() -> None:
+def test_question_without_time_means_now_and_runs_no_query():
     found, queries = asked()
     assert queries == []
     assert found.instants == Instants(NOW, NOW + 1, NOW, unreviewed=False, vagueness=None)
@@ -83,7 +80,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = 
 
 
 @pytest.mark.parametrize(("given_", "instants", "reading", "past"), PARAMETERS.values(), ids=PARAMETERS.keys())
-def test_time_parameters_set_window_and_reading(given_, instants, reading, past) -> None:
+def test_time_parameters_set_window_and_reading(given_, instants, reading, past):
     found, queries = asked(**given_)
     assert (*window(found), found.instants.believed_at) == instants
     assert reading in found.time.reading
@@ -94,14 +91,14 @@ def test_time_parameters_set_window_and_reading(given_, instants, reading, past)
 
 
 @pytest.mark.parametrize("given_", [{"as_of": "2020"}, {"during": "2020"}, {"during": [None, None]}])
-def test_time_parameter_overrides_words_of_question(given_) -> None:
+def test_time_parameter_overrides_words_of_question(given_):
     found, queries = asked("Where did Ann live in 2019, before she moved to Oslo?", **given_)
     assert found.time.words is None
     assert window(found) != (us(2019, 1, 1), us(2020, 1, 1))
     assert queries == []
 
 
-def test_believed_at_combines_with_time_words() -> None:
+def test_believed_at_combines_with_time_words():
     found, _ = asked("Where did Ann live in 2019?", believed_at="2023")
     assert window(found) == (us(2019, 1, 1), us(2020, 1, 1))
     assert found.instants.believed_at == us(2023, 1, 1)
@@ -119,7 +116,7 @@ def test_believed_at_combines_with_time_words() -> None:
         ({"during": {"2019", "2020"}}, "during must be two times"),
     ],
 )
-def test_find_time_raises_for_invalid_parameter(given_, message) -> None:
+def test_find_time_raises_for_invalid_parameter(given_, message):
     with pytest.raises(InputError, match=message):
         asked("Where did Ann live in 2019?", **given_)
 
@@ -141,7 +138,7 @@ WORDS: dict[str, tuple[str, str, tuple[int, int], int]] = {
 
 
 @pytest.mark.parametrize(("question", "words", "expected", "vagueness"), WORDS.values(), ids=WORDS.keys())
-def test_time_words_of_question_set_window(question, words, expected, vagueness) -> None:
+def test_time_words_of_question_set_window(question, words, expected, vagueness):
     found, _ = asked(question)
     assert window(found) == expected
     assert words in found.time.words
@@ -183,7 +180,7 @@ EVENTS: dict[str, tuple[str, Rows, tuple[int, int] | None]] = {
 
 
 @pytest.mark.parametrize(("question", "events", "expected"), EVENTS.values(), ids=EVENTS.keys())
-def test_known_event_opens_or_closes_window(question, events, expected) -> None:
+def test_known_event_opens_or_closes_window(question, events, expected):
     found, queries = asked(question, events)
     assert [each.cypher for each in queries] == [search.EVENTS]
     assert window(found) == (expected or (NOW, NOW + 1))
@@ -199,7 +196,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("question", HOSTILE, ids=lambda each: repr(each)[:20])
-def test_hostile_question_has_a_window(question) -> None:
+def test_hostile_question_has_a_window(question):
     found, _ = asked(question)
     since, until = window(found)
     assert OPEN_START <= since < until <= OPEN_END + 1
@@ -209,7 +206,7 @@ def test_hostile_question_has_a_window(question) -> None:
     st.text(max_size=200)
     | st.lists(st.sampled_from("in 2019 before she moved to Oslo 上个月 since last ?".split())).map(" ".join)
 )
-def test_any_question_has_a_window(question: str) -> None:
+def test_any_question_has_a_window(question):
     found, _ = asked(question)
     since, until = window(found)
     assert since < until
@@ -247,12 +244,12 @@ def where(world: World, question: str, **given: Any) -> tuple[list[str], str | N
         ("When did Ann move to Paris, in 2020 or in 2021?", {ROME}, set(), None),
     ],
 )
-def test_time_words_rank_facts_first_and_hide_none(world, question, first, others, words) -> None:
+def test_time_words_rank_facts_first_and_hide_none(world, question, first, others, words):
     facts, found = where(world, question)
     assert (set(facts[: len(first)]), set(facts[len(first) :]), found) == (first, others, words)
 
 
-def test_time_words_do_not_hide_first_result(world) -> None:
+def test_time_words_do_not_hide_first_result(world):
     world.moves("Kyoto", "2023-01-16")
     kyoto, question = "Ann lives in Kyoto", "What about Kyoto in the beginning of January 2023?"
     plain, _ = where(world, "What about Kyoto?")
@@ -262,7 +259,7 @@ def test_time_words_do_not_hide_first_result(world) -> None:
     assert where(world, question, during="the beginning of January 2023")[0] == [ROME]
 
 
-def test_event_must_be_believed_at_requested_time(world) -> None:
+def test_event_must_be_believed_at_requested_time(world):
     before = world.now()
     world.moves("Kyoto", "2019-01-01")
     question = "Where did Ann live before she moved to Kyoto?"
@@ -272,7 +269,7 @@ def test_event_must_be_believed_at_requested_time(world) -> None:
 
 
 @pytest.mark.withheld
-def test_event_waiting_for_review_is_ignored(world) -> None:
+def test_event_waiting_for_review_is_ignored(world):
     world.doubts()
     world.moves("Kyoto", "2024-01-01", " since 2019-01-01")
     assert where(world, "Where did Ann live before she moved to Kyoto?") == ([ROME], None)
@@ -297,7 +294,7 @@ def queries(memory: GraphMemory, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     return taken
 
 
-def test_search_runs_no_more_queries_than_needed(world, queries) -> None:
+def test_search_runs_no_more_queries_than_needed(world, queries):
     world.search("Where does Ann live?")
     queries()
     world.search("Where does Ann live?")
@@ -317,14 +314,14 @@ def test_search_runs_no_more_queries_than_needed(world, queries) -> None:
 # With a story
 
 
-def test_state_has_time_as_json(story: Talk) -> None:
+def test_state_has_time_as_json(story):
     state = story.ask("Where did Ann live in 2022?")
     assert state["time"] == state["results"]["time"]
     assert state["time"]["words"] == "in 2022"
     assert "Ann lives in Bergen (no longer so: from 1 January 2022 to 1 May 2023" in state["context"]
 
 
-def test_undated_fact_is_found_by_time_words_not_by_during(story: Talk) -> None:
+def test_undated_fact_is_found_by_time_words_not_by_during(story):
     question = "Who was the sister of Ann in 2020?"
     assert "Mia is Ann's sister" in [each["sentence"] for each in story.ask(question)["results"]["facts"]]
     strict = story.ask(question, during="2020")["results"]["facts"]

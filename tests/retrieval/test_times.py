@@ -1,9 +1,6 @@
 """Dates, in words and in figures."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -80,7 +77,7 @@ YEAR_2019 = datetime(2019, 1, 1, tzinfo=UTC)
         ),
     ],
 )
-def test_period_is_as_precise_as_known_in_words_and_figures(times: dict[str, Any], words: str, figures: str) -> None:
+def test_period_is_as_precise_as_known_in_words_and_figures(times, words, figures):
     assert period_in_words(fact(**times)) == words
     assert period_in_figures(fact(**times)).replace("0001", "1") == figures
 
@@ -97,11 +94,11 @@ def test_period_is_as_precise_as_known_in_words_and_figures(times: dict[str, Any
         ({"valid_at": MAY}, "since 1 May 2023"),
     ],
 )
-def test_period_in_words_marks_ended_facts(times: dict[str, Any], words: str) -> None:
+def test_period_in_words_marks_ended_facts(times, words):
     assert period_in_words(fact(**times), NOW) == words
 
 
-def test_period_in_words_does_not_mark_event_of_a_day() -> None:
+def test_period_in_words_does_not_mark_event_of_a_day():
     assert period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(day=2)), NOW) == "on 1 May 2023"
     assert (
         period_in_words(fact(valid_at=MAY, invalid_at=MAY.replace(hour=2)), NOW)
@@ -109,11 +106,11 @@ def test_period_in_words_does_not_mark_event_of_a_day() -> None:
     )
 
 
-def test_bounds_in_words_returns_both_ends() -> None:
+def test_bounds_in_words_returns_both_ends():
     assert bounds_in_words(fact(valid_at=MAY, precision="month")) == ("May 2023", "present")
     assert bounds_in_words(fact(known_from=MAY, invalid_at=JUNE)) == ("by 1 May 2023", "1 June 2023")
     assert bounds_in_words(fact()) == ("date unknown", "present")
 
 
-def test_day_in_figures_includes_time_of_day() -> None:
+def test_day_in_figures_includes_time_of_day():
     assert day_in_figures(MAY.replace(hour=13, minute=5)) == "2023-05-01 13:05 UTC"

@@ -1,7 +1,5 @@
 """Times that users give to a search, parsed by pure functions."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -63,10 +61,28 @@ def test_parse_window_covers_the_whole_period(during, expected):
 
 @pytest.mark.parametrize(
     "bad",
-    ["", " ", "soon", "2024-02-30", "\x00", "\ud800", "last March\u202e", "x" * 10_000, "2024-01-01T25:00", "NaN",
-     7, 1.5, float("nan"), True, b"2019", ["2019"], {"at": "2019"}, object],
+    [
+        "",
+        " ",
+        "soon",
+        "2024-02-30",
+        "\x00",
+        "\ud800",
+        "last March\u202e",
+        "x" * 10_000,
+        "2024-01-01T25:00",
+        "NaN",
+        7,
+        1.5,
+        float("nan"),
+        True,
+        b"2019",
+        ["2019"],
+        {"at": "2019"},
+        object,
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_invalid_time_raises_with_name_of_parameter(bad):
     with pytest.raises(InputError, match=r"^believed_at must be "):
         parse_moment("believed_at", bad, NOW)

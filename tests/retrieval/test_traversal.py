@@ -1,7 +1,5 @@
 """Seeds, communities and episodes of a traversal, with rows that the test gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kg_memory.falkor.queries import features
@@ -23,7 +21,7 @@ def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
     return run(flow, perform)
 
 
-def test_find_seeds_weighs_named_entities_by_rarity() -> None:
+def test_find_seeds_weighs_named_entities_by_rarity():
     """Entities that only a search found weigh less."""
     hits = Hits([("oslo", 3.0), ("ann", 2.0)], [("mia", 0.9)], [])
     named = [{"id": "ann", "keys": ["ann"], "mentions": 1}]
@@ -35,17 +33,17 @@ def test_find_seeds_weighs_named_entities_by_rarity() -> None:
     assert "last words" not in weights
 
 
-def test_find_seeds_is_empty_without_names_or_hits() -> None:
+def test_find_seeds_is_empty_without_names_or_hits():
     assert traversal.find_seeds(traversal.Origins([], [], {}, 0), NO_HITS) == {}
 
 
-def test_find_communities_adds_up_weights_of_members() -> None:
+def test_find_communities_adds_up_weights_of_members():
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
     flow = traversal.score_communities({"ann": 2.0, "bob": 0.5})
     assert answered(flow, {features.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
 
 
-def test_score_episodes_uses_best_fact_speaker_and_mentions() -> None:
+def test_score_episodes_uses_best_fact_speaker_and_mentions():
     """The score of an episode comes from its best fact, its speaker and the entities that it mentions.
 
     Features: A58.
@@ -62,6 +60,6 @@ def test_score_episodes_uses_best_fact_speaker_and_mentions() -> None:
     }  # fmt: skip
 
 
-def test_hits_are_merged_and_positive_orders_ties_by_id() -> None:
+def test_hits_are_merged_and_positive_orders_ties_by_id():
     assert Hits([("b", 2.0), ("a", 1.0)], [("a", 0.9), ("c", 0.1)], []).searched == ["b", "a", "c"]
     assert positive({"c": 1.0, "b": 1.0, "a": 0.0, "d": 2.0}) == [("d", 2.0), ("b", 1.0), ("c", 1.0)]

@@ -1,7 +1,5 @@
 """Use counts of served facts, on a real FalkorDB."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +27,7 @@ def one_fact(new_talk: Callable[[], Talk]) -> tuple[Talk, str, Callable[[], Any]
     return talk, used()["id"], used
 
 
-def test_record_counts_each_use_and_creates_nothing(one_fact: Any) -> None:
+def test_record_counts_each_use_and_creates_nothing(one_fact):
     talk, fact, used = one_fact
     before = talk.driver.clock()
     for _ in range(3):
@@ -39,7 +37,7 @@ def test_record_counts_each_use_and_creates_nothing(one_fact: Any) -> None:
     assert talk.driver.run(fetch("MATCH (f:Fact) RETURN count(f) AS n"), talk.namespace) == [{"n": 1}]
 
 
-def test_record_without_facts_writes_nothing() -> None:
+def test_record_without_facts_writes_nothing():
     with pytest.raises(StopIteration):
         next(ByUse().record([]))
 
@@ -47,7 +45,7 @@ def test_record_without_facts_writes_nothing() -> None:
 @pytest.mark.parametrize(
     ("days", "interval"), [(0.5, 86_400.0), (1.0, 86_400.0), (14.9, 86_400.0), (400.0, 1e-300), (-3.0, 60.0)]
 )
-def test_count_use_fades_count_before_it_grows(one_fact: Any, days: float, interval: float) -> None:
+def test_count_use_fades_count_before_it_grows(one_fact, days, interval):
     """The use count of a fact decays by the time since its last use, then grows by one.
 
     Features: C19.
@@ -61,7 +59,7 @@ def test_count_use_fades_count_before_it_grows(one_fact: Any, days: float, inter
     assert used()["used"] == pytest.approx(1 + fade(2.0, days * 86_400, 0.9, interval))
 
 
-def test_used_fact_is_found_as_before(one_fact: Any) -> None:
+def test_used_fact_is_found_as_before(one_fact):
     talk, fact, _ = one_fact
     before = talk.ask("Where does Mia work?")["results"]
     talk.driver.run(ByUse().record([fact]), talk.namespace)

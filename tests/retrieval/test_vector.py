@@ -1,7 +1,5 @@
 """Vector search on a real FalkorDB: by index, by exact comparison, and with filters."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -50,7 +48,7 @@ def asked(flow: Flow[Any], many: Many) -> list[str]:
     return queries
 
 
-def test_vector_index_agrees_with_exact_comparison(many: Many) -> None:
+def test_vector_index_agrees_with_exact_comparison(many):
     """The vector index and an exact comparison return the same items and scores.
 
     Features: A38.
@@ -65,13 +63,13 @@ def test_vector_index_agrees_with_exact_comparison(many: Many) -> None:
     assert "vec.cosineDistance(d.embedding" in asked(search_meaning(scope(count=60), QUESTION), many)[0]
 
 
-def test_search_meaning_of_empty_scope_runs_no_query() -> None:
+def test_search_meaning_of_empty_scope_runs_no_query():
     with pytest.raises(StopIteration) as ended:
         next(search_meaning(scope(count=0), QUESTION))
     assert ended.value.value == []
 
 
-def test_search_meaning_skips_facts_without_vector(many: Many) -> None:
+def test_search_meaning_skips_facts_without_vector(many):
     many.facts([{"id": "with"}, {"id": "without"}])
     many.forget_vector("without")
     assert [id_ for id_, _ in many.run(search_meaning(scope(count=2), QUESTION))] == ["with"]
@@ -91,28 +89,28 @@ def crowd(driver: Any) -> Any:
     made.driver.close()
 
 
-def test_search_meaning_is_not_starved_by_ended_facts(crowd: Many) -> None:
+def test_search_meaning_is_not_starved_by_ended_facts(crowd):
     assert [id_ for id_, _ in crowd.run(nearest(scope()))] == [f"f{i}" for i in range(2995, 3000)]
 
 
-def test_search_meaning_finds_all_facts_of_selective_filter(crowd: Many) -> None:
+def test_search_meaning_finds_all_facts_of_selective_filter(crowd):
     found = crowd.run(nearest(scope(where={"predicate": "RARE"})))
     assert [id_ for id_, _ in found] == ["f2997", "f2998", "f2999"]
 
 
-def test_search_meaning_finds_all_matches_of_uncounted_filter(crowd: Many) -> None:
+def test_search_meaning_finds_all_matches_of_uncounted_filter(crowd):
     where = {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}
     assert crowd.run(narrow_scope(scope(where=where))).matching_step is None
     assert [id_ for id_, _ in crowd.run(nearest(scope(where=where)))] == ["f2997", "f2998", "f2999"]
 
 
-def test_search_meaning_returns_current_facts_of_broad_filter(crowd: Many) -> None:
+def test_search_meaning_returns_current_facts_of_broad_filter(crowd):
     assert crowd.run(narrow_scope(scope(where={"predicate": "P"}))).matching_step is None
     assert ALL - 3 > FEW
     assert [id_ for id_, _ in crowd.run(nearest(scope(where={"predicate": "P"})))] == ["f2995", "f2996"]
 
 
-def test_search_meaning_examines_more_and_finally_all(crowd: Many) -> None:
+def test_search_meaning_examines_more_and_finally_all(crowd):
     *indexed, last = asked(nearest(scope()), crowd)
     assert 1 < len(indexed) < 6
     assert all("db.idx.vector" in each for each in indexed)
@@ -120,7 +118,7 @@ def test_search_meaning_examines_more_and_finally_all(crowd: Many) -> None:
     assert MOST_NEIGHBOURS < ALL
 
 
-def test_search_meaning_adds_share_of_neighbouring_episodes(many: Many) -> None:
+def test_search_meaning_adds_share_of_neighbouring_episodes(many):
     far = math.pi / 2
     many.episodes([{"id": "a", "angle": far}, {"id": "b"}, {"id": "c", "angle": far}, {"id": "d", "angle": far}])
     found = dict(many.run(search_meaning(scope("episodes", 4), QUESTION)))
@@ -128,7 +126,7 @@ def test_search_meaning_adds_share_of_neighbouring_episodes(many: Many) -> None:
     assert found == pytest.approx({"b": 1.0, "a": share, "c": share, "d": 0.0}, abs=1e-5)
 
 
-def test_search_meaning_ignores_neighbour_of_other_session(many: Many) -> None:
+def test_search_meaning_ignores_neighbour_of_other_session(many):
     many.episodes([{"id": "a", "angle": math.pi / 2, "at": 0}, {"id": "b", "at": SESSION_GAP + 1}])
     assert dict(many.run(search_meaning(scope("episodes", 2), QUESTION))) == pytest.approx(
         {"a": 0.0, "b": 2.0}, abs=1e-5

@@ -1,7 +1,5 @@
 """Review by a person: what the model was not sure of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Admission: what a message states is stored, waits for a person, or is not stored; the message is always kept (D22)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

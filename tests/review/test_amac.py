@@ -1,7 +1,5 @@
 """The admission gate by A-MAC: the weights, the fast path, and facts that are not stored (C59)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from tests.review import World
 BEST = dict.fromkeys(WEIGHTS, 1.0)
 
 
-def test_amac_has_weights_threshold_and_margin_of_zeph() -> None:
+def test_amac_has_weights_threshold_and_margin_of_zeph():
     """The admission gate has the weights, threshold and fast-path margin of Zeph.
 
     Features: C59.
@@ -56,16 +54,14 @@ def asked(world: World) -> list[Any]:
     return [ask.fields for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"]  # type: ignore[attr-defined]
 
 
-def test_plainly_new_fact_is_stored_without_prompt(world: World) -> None:
+def test_plainly_new_fact_is_stored_without_prompt(world):
     world.moves("Oslo", "2024-01-01")
     assert [sentence for sentence, *_ in world.lived()] == ["Ann lives in Oslo"]
     assert not asked(world)
 
 
 @pytest.mark.parametrize(("utility", "stored"), [(0.9, True), (0.0, False)])
-def test_model_decides_on_doubtful_and_nearly_known_fact(
-    world: World, useful: dict[str, float], utility: float, stored: Any
-) -> None:
+def test_model_decides_on_doubtful_and_nearly_known_fact(world, useful, utility, stored):
     world.moves("Oslo", "2024-01-01")
     useful["Paris"] = utility
     added = world.moves("Paris", "2024-06-01", trust=0.0)

@@ -1,7 +1,5 @@
 """Waiting verdicts, decisions on them, and undo: on a real server."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

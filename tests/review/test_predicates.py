@@ -1,7 +1,5 @@
 """The vocabulary of a namespace, listed and corrected by persons."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory import GraphMemory

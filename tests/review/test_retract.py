@@ -1,7 +1,5 @@
 """`retract` and `replace` of facts: stored, undone, and still valid after later messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The review graph: it interrupts for a person and resumes with the answer, like LangChain's middleware."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, NotRequired, get_origin, get_type_hints
 

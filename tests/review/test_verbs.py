@@ -1,7 +1,5 @@
 """Verbs of review on a real server: waiting reviews, decisions, and edited dates."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.cli.views import validity

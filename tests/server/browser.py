@@ -1,7 +1,5 @@
 """A page in a real browser, if one is installed: read its text, click, press keys, check accessibility."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real server on a free port, with a memory that reads offline, and clients with keys."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

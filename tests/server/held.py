@@ -3,8 +3,6 @@
 It prints its URL, and for each line of its input the texts of live objects that match the pattern.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import logging

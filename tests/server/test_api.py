@@ -1,7 +1,5 @@
 """The routes over real HTTP: add, search, list, decide, forget, export and import."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

@@ -1,16 +1,11 @@
 """Optional arguments of MCP tools, queries and bodies that are null, "" or "null" are left out."""
 
-from __future__ import annotations
-
 import copy
 import re
-from collections.abc import Callable
 from typing import Any
 
-import httpx
 import pytest
 
-from kg_memory import GraphMemory
 from tests.server.test_mcp import Launch
 
 LEFT_OUT = (None, "", "null", "None")
@@ -40,7 +35,7 @@ def url_of(path: str) -> str:
     return re.sub(r"\{\w+\}", "Ann", path.replace("{namespace}", "left-out"))
 
 
-async def test_mcp_tools_accept_null_for_optional_arguments(launch: Launch) -> None:
+async def test_mcp_tools_accept_null_for_optional_arguments(launch):
     tried = 0
     async with launch("--profile", "full") as client:
         assert not (await client.call_tool("remember", SAID)).is_error
@@ -73,7 +68,7 @@ NAMED: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_mcp_tool_errors_name_argument_and_types_are_converted(launch: Launch) -> None:
+async def test_mcp_tool_errors_name_argument_and_types_are_converted(launch):
     async with launch("--profile", "full") as client:
         for tool, arguments, named in NAMED:
             result = await client.call_tool(tool, arguments)
@@ -85,7 +80,7 @@ async def test_mcp_tool_errors_name_argument_and_types_are_converted(launch: Lau
             assert "Ann lives in Oslo" in str(result.content[0]), given
 
 
-def test_queries_accept_null_for_optional_parameters(client: Callable[..., httpx.Client], offline: GraphMemory) -> None:
+def test_queries_accept_null_for_optional_parameters(client, offline):
     offline.add("I live in Oslo.", speaker="Ann", at="2024-02-01", namespace="left-out")
     http, tried = client("read", "write", "review", "forget", "admin"), 0
     for path, operations in http.get("/openapi.json").json()["paths"].items():
@@ -105,7 +100,7 @@ def test_queries_accept_null_for_optional_parameters(client: Callable[..., httpx
     assert tried > 100
 
 
-def test_bodies_accept_null_for_optional_fields(client: Callable[..., httpx.Client]) -> None:
+def test_bodies_accept_null_for_optional_fields(client):
     http, tried = client("read", "write", "review", "forget", "admin"), 0
     document = http.get("/openapi.json").json()
     for path, operations in document["paths"].items():
@@ -127,7 +122,7 @@ def test_bodies_accept_null_for_optional_fields(client: Callable[..., httpx.Clie
     assert tried > 200
 
 
-def test_bodies_accept_null_text_for_required_fields(client: Callable[..., httpx.Client], offline: GraphMemory) -> None:
+def test_bodies_accept_null_text_for_required_fields(client, offline):
     """Required texts "null" are ordinary values; numbers and booleans may be texts."""
     http = client("read", "write")
     said = {"content": "null", "speaker": "null", "at": "", "labels": None, "trust": "0.5"}

@@ -1,7 +1,5 @@
 """The cost of a request is limited before work starts: by its key, its size, its values and its turn."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

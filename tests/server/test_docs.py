@@ -1,7 +1,5 @@
 """docs/server.md: its commands work and print what it shows, and its table has every route."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Server-sent events of a namespace, live and after a reconnect."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

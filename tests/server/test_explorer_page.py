@@ -1,7 +1,5 @@
 """The explorer in a real browser, where one is installed."""
 
-from __future__ import annotations
-
 import os
 import time
 from itertools import combinations, product
@@ -10,9 +8,8 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from kg_memory import GraphMemory
 from tests.hostile.messages import BIDI
-from tests.server.browser import Page, needs_browser
+from tests.server.browser import needs_browser
 
 pytestmark = needs_browser
 HOSTILE = (
@@ -33,7 +30,7 @@ import(new URL("js/graph.js", document.baseURI)).then(({ view }) => {
 """
 
 
-def test_story_loads_by_one_click_and_updates_live(page: Page) -> None:
+def test_story_loads_by_one_click_and_updates_live(page):
     page.open("ns=story/1")
     page.shows("is empty", "#graph")
     assert page.violations() == []
@@ -45,7 +42,7 @@ def test_story_loads_by_one_click_and_updates_live(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "dark"), (390, "light")])
-def test_views_have_no_accessibility_violation(page: Page, offline: GraphMemory, width: int, scheme: str) -> None:
+def test_views_have_no_accessibility_violation(page, offline, width, scheme):
     page.resize(width)
     page.set_scheme(scheme)
     fact = next(fact for fact in offline.facts.list(namespace="demo") if fact.invalid_at)
@@ -66,7 +63,7 @@ def test_views_have_no_accessibility_violation(page: Page, offline: GraphMemory,
     assert page.violations() == []
 
 
-def test_fact_view_marks_the_words_that_ended_the_fact(page: Page, offline: GraphMemory) -> None:
+def test_fact_view_marks_the_words_that_ended_the_fact(page, offline):
     fact = next(
         one for one in offline.facts.about("Nora", namespace="demo") if "coffee" in one.objects and one.invalid_at
     )
@@ -75,7 +72,7 @@ def test_fact_view_marks_the_words_that_ended_the_fact(page: Page, offline: Grap
     assert page.text("#panel mark") == "I switched from coffee to tea, by the way."
 
 
-def test_graph_fills_its_pane_and_its_names_cover_nothing(page: Page, offline: GraphMemory) -> None:
+def test_graph_fills_its_pane_and_its_names_cover_nothing(page, offline):
     for fact in (("Ann", "likes", "Oslo"), ("Ann", "visited", "Oslo"), ("Oslo", "hosts", "Ann")):
         offline.facts.add(*fact, namespace="names/1")
     for namespace, words in (("names/1", "3 facts"), ("demo", "Nora")):
@@ -94,7 +91,7 @@ def test_graph_fills_its_pane_and_its_names_cover_nothing(page: Page, offline: G
     page.until(lambda: "Lisbon" in {name["text"] for name in page.driver.execute_async_script(NAMES)[0]})
 
 
-def test_link_restores_comparison_of_two_times(page: Page) -> None:
+def test_link_restores_comparison_of_two_times(page):
     page.open("ns=demo&view=changes&compare=true&at=2023-12-24T00:00:00.000Z")
     page.shows("上海")
     page.shows("6", "#panel")
@@ -108,7 +105,7 @@ def test_link_restores_comparison_of_two_times(page: Page) -> None:
     page.until(lambda: "at=" not in page.run("return location.hash"))
 
 
-def test_keyboard_shortcuts_open_every_view(page: Page) -> None:
+def test_keyboard_shortcuts_open_every_view(page):
     page.open("ns=demo")
     for key, view in (("r", "review"), ("d", "changes"), ("s", "search"), ("m", "saved"), ("[", "at=")):
         page.press(key)
@@ -126,7 +123,7 @@ def test_keyboard_shortcuts_open_every_view(page: Page) -> None:
     page.until(lambda: not page.run("return document.querySelector('dialog[open]')"))
 
 
-def test_hostile_texts_are_shown_as_text(page: Page, offline: GraphMemory) -> None:
+def test_hostile_texts_are_shown_as_text(page, offline):
     for name in HOSTILE:
         offline.facts.add(name, "knows", "Ann", sentence=f"{name} knows Ann", namespace="hostile/1")
     offline.add(f"{HOSTILE[0]} I live in Bergen.", speaker=HOSTILE[1], thread=HOSTILE[0], namespace="hostile/1")
@@ -140,7 +137,7 @@ def test_hostile_texts_are_shown_as_text(page: Page, offline: GraphMemory) -> No
     assert page.run(script) == ["undefined", 0]
 
 
-def test_merge_can_be_undone_in_the_page(page: Page, offline: GraphMemory) -> None:
+def test_merge_can_be_undone_in_the_page(page, offline):
     for name in ("Ann", "Anne"):
         offline.facts.add(name, "lives in", f"{name}stad", namespace="merge/1")
     ann = offline.entities.card("Ann", namespace="merge/1").entity.id
@@ -158,7 +155,7 @@ def test_merge_can_be_undone_in_the_page(page: Page, offline: GraphMemory) -> No
     assert len(offline.facts.about("Ann", namespace="merge/1")) == 1
 
 
-def test_forget_dialog_shows_effects_before_deletion(page: Page, offline: GraphMemory) -> None:
+def test_forget_dialog_shows_effects_before_deletion(page, offline):
     offline.add("I live in Bergen.", speaker="Liv", at="2024-01-10", namespace="forget/1")
     offline.add("I moved to Oslo.", speaker="Liv", at="2024-06-10", namespace="forget/1")
     (oslo,) = [fact for fact in offline.facts.about("Liv", namespace="forget/1") if "Oslo" in fact.objects]
@@ -173,7 +170,7 @@ def test_forget_dialog_shows_effects_before_deletion(page: Page, offline: GraphM
     assert [fact.objects for fact in offline.facts.about("Liv", namespace="forget/1")] == [("Bergen",)]
 
 
-def test_correction_reports_dates_that_still_stand(page: Page, offline: GraphMemory) -> None:
+def test_correction_reports_dates_that_still_stand(page, offline):
     offline.facts.add("Ann", "lives in", "Bergen", valid_at="2023-02-01", namespace="correct/1")
     (fact,) = offline.facts.about("Ann", namespace="correct/1")
     for start, until, words in (
@@ -192,7 +189,7 @@ def test_correction_reports_dates_that_still_stand(page: Page, offline: GraphMem
     assert corrected.invalid_at.year == 2024
 
 
-def test_page_is_translated_to_chinese(page: Page) -> None:
+def test_page_is_translated_to_chinese(page):
     page.open("ns=demo")
     page.run("localStorage.setItem('kg-memory language', 'zh')")
     page.open("ns=demo")
@@ -203,7 +200,7 @@ def test_page_is_translated_to_chinese(page: Page) -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("KG_MEMORY_PICTURE"), reason="KG_MEMORY_PICTURE names no file to write")
-def test_picture_for_the_docs_is_saved(page: Page) -> None:
+def test_picture_for_the_docs_is_saved(page):
     page.resize(1200, 750)
     page.open("ns=demo&view=changes&compare=true&at=2023-12-24T00:00:00.000Z")
     page.until(lambda: page.run("return document.documentElement.dataset.placed"))

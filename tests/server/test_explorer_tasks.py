@@ -1,15 +1,12 @@
 """Tasks of a user of the explorer, each by at most three clicks, drags or keys from where it begins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from kg_memory import GraphMemory
-from kg_memory.contrib.server.keys import KEYS, KeyRing
+from kg_memory.contrib.server.keys import KEYS
 from tests.server.browser import Page, needs_browser
 from tests.server.conftest import state_dispute
 
@@ -57,7 +54,7 @@ def press_in_dialog(page: Page, *keys: str) -> None:
     page.driver.switch_to.active_element.send_keys(*keys)
 
 
-def test_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory) -> None:
+def test_review_is_decided_and_undone_by_keys(page, offline):
     state_dispute(offline, "review/1")
 
     def decisions() -> list[str]:
@@ -83,7 +80,7 @@ def test_review_is_decided_and_undone_by_keys(page: Page, offline: GraphMemory) 
     assert len([fact for fact in offline.facts.about("Ann", namespace="review/1") if not fact.invalid_at]) == 2
 
 
-def test_saved_memories_are_traced_deleted_and_disabled(page: Page, offline: GraphMemory) -> None:
+def test_saved_memories_are_traced_deleted_and_disabled(page, offline):
     """The explorer shows the source of a saved memory, deletes it, and turns saving off.
 
     Features: I1.
@@ -119,7 +116,7 @@ def test_saved_memories_are_traced_deleted_and_disabled(page: Page, offline: Gra
     assert page.run("return document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_namesakes_are_split_and_split_is_undone(page: Page, offline: GraphMemory) -> None:
+def test_namesakes_are_split_and_split_is_undone(page, offline):
     for city in ("Oslo", "Lima"):
         offline.facts.add("Ann", "lives in", city, namespace="split/1")
     ann = offline.entities.card("Ann", namespace="split/1").entity.id
@@ -136,7 +133,7 @@ def test_namesakes_are_split_and_split_is_undone(page: Page, offline: GraphMemor
     page.until(lambda: len(offline.facts.about(ann, namespace="split/1")) == 2)
 
 
-def test_cross_hairs_move_by_dragging(page: Page) -> None:
+def test_cross_hairs_move_by_dragging(page):
     page.open("ns=demo")
     now = count_shown(page)
     drag(page, ".handle:not(.b)", -650, 0)
@@ -150,7 +147,7 @@ def test_cross_hairs_move_by_dragging(page: Page) -> None:
     page.shows("From A")
 
 
-def test_cross_hairs_move_by_arrow_keys(page: Page) -> None:
+def test_cross_hairs_move_by_arrow_keys(page):
     page.open("ns=demo")
     handle = page.driver.find_element(By.CSS_SELECTOR, ".handle:not(.b)")
     before = handle.get_attribute("aria-valuetext")
@@ -166,7 +163,7 @@ def test_cross_hairs_move_by_arrow_keys(page: Page) -> None:
     page.until(lambda: count_shown(page) == 0)
 
 
-def test_filters_show_fewer_facts(page: Page, offline: GraphMemory) -> None:
+def test_filters_show_fewer_facts(page, offline):
     """Each filter of the explorer shows fewer facts, and is kept in the link.
 
     Features: D16.
@@ -187,7 +184,7 @@ def test_filters_show_fewer_facts(page: Page, offline: GraphMemory) -> None:
         page.until(lambda: count_shown(page) == every)
 
 
-def test_communities_are_found_and_drawn_as_areas(page: Page, offline: GraphMemory) -> None:
+def test_communities_are_found_and_drawn_as_areas(page, offline):
     page.open("ns=demo")
     assert not page.run(INK)
     page.click("Find communities", "#graph")
@@ -199,7 +196,7 @@ def test_communities_are_found_and_drawn_as_areas(page: Page, offline: GraphMemo
     assert page.violations() == []
 
 
-def test_double_click_shows_only_the_neighbourhood(page: Page) -> None:
+def test_double_click_shows_only_the_neighbourhood(page):
     page.open("ns=demo")
     page.until(lambda: page.run("return document.documentElement.dataset.placed"))
     every = count_shown(page)
@@ -217,7 +214,7 @@ def test_double_click_shows_only_the_neighbourhood(page: Page) -> None:
     page.until(lambda: count_shown(page) == every)
 
 
-def test_message_becomes_fact_and_shows_its_cost(page: Page, offline: GraphMemory) -> None:
+def test_message_becomes_fact_and_shows_its_cost(page, offline):
     offline.add("I live in Bergen.", speaker="Liv", at="2024-01-10", namespace="live/1")
     page.open("ns=live/1")
     page.shows("listening")
@@ -230,7 +227,7 @@ def test_message_becomes_fact_and_shows_its_cost(page: Page, offline: GraphMemor
     assert page.violations() == []
 
 
-def test_fact_view_shows_premises_and_consequences(page: Page, offline: GraphMemory) -> None:
+def test_fact_view_shows_premises_and_consequences(page, offline):
     def find(subject: str) -> str:
         return next(fact.id for fact in offline.facts.about(subject, namespace="why/1") if fact.subject == subject)
 
@@ -245,7 +242,7 @@ def test_fact_view_shows_premises_and_consequences(page: Page, offline: GraphMem
     assert page.violations() == []
 
 
-def test_verdicts_show_reason_and_author(page: Page, offline: GraphMemory) -> None:
+def test_verdicts_show_reason_and_author(page, offline):
     state_dispute(offline, "verdict/1")
     (review,) = offline.reviews.list(namespace="verdict/1")
     offline.reviews.decide(review.id, "accept", by="Mia", reason="Ann told me.", namespace="verdict/1")
@@ -256,7 +253,7 @@ def test_verdicts_show_reason_and_author(page: Page, offline: GraphMemory) -> No
     assert page.violations() == []
 
 
-def test_page_asks_for_key_if_server_has_keys(page: Page, ring: KeyRing, offline: GraphMemory) -> None:
+def test_page_asks_for_key_if_server_has_keys(page, ring, offline):
     _, key = ring.create("explorer", ("read",), ("demo",))
     try:
         page.driver.get(f"{page.url}/explorer/#ns=demo")

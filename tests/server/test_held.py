@@ -1,7 +1,5 @@
 """A server keeps no forgotten text in buffers, caches, temporary files or logs."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Keys, scopes, namespaces, hosts and origins, over real HTTP."""
 
-from __future__ import annotations
-
 import httpx
 import pytest
 

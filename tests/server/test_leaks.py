@@ -3,8 +3,6 @@
 ``KG_MEMORY_TEST_CALLS=10000`` makes more calls than by default, ``KG_MEMORY_TEST_SEED`` others.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections import Counter

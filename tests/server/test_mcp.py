@@ -1,7 +1,5 @@
 """The MCP server over stdio with the client of the SDK, by the current protocol and the previous one."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -47,7 +45,7 @@ async def use(client: Client, tool: str, **arguments: Any) -> Any:
 
 
 @BOTH
-async def test_mcp_client_remembers_recalls_and_queries_the_past(launch: Launch, mode: str) -> None:
+async def test_mcp_client_remembers_recalls_and_queries_the_past(launch, mode):
     """An MCP client adds messages, recalls facts and asks about the past.
 
     Features: D26.
@@ -77,7 +75,7 @@ async def test_mcp_client_remembers_recalls_and_queries_the_past(launch: Launch,
         assert (await use(client, "status"))["episodes"] == 2
 
 
-async def test_mcp_full_profile_judges_and_compares(launch: Launch) -> None:
+async def test_mcp_full_profile_judges_and_compares(launch):
     """The tool `judge` previews a message without a change, and `compare` lists the differences of two facts.
 
     Features: D7, D18.
@@ -115,7 +113,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-async def test_mcp_tools_return_bad_arguments_with_advice(launch: Launch) -> None:
+async def test_mcp_tools_return_bad_arguments_with_advice(launch):
     async with launch() as client:
         for name, (tool, arguments, hint) in BAD.items():
             result = await client.call_tool(tool, arguments)
@@ -125,13 +123,13 @@ async def test_mcp_tools_return_bad_arguments_with_advice(launch: Launch) -> Non
         assert (await use(client, "status"))["episodes"] == 0
 
 
-def test_view_episode_shortens_long_content() -> None:
+def test_view_episode_shortens_long_content():
     said = Episode(id="1", content="a word " * 5000, at=datetime(2024, 5, 1, tzinfo=UTC), created_at=datetime.now(UTC))
     assert len(view_episode(said)["content"]) == LONGEST_CONTENT + len(" ...")
 
 
 @pytest.mark.system
-async def test_parallel_mcp_servers_store_all_messages(launch: Launch) -> None:
+async def test_parallel_mcp_servers_store_all_messages(launch):
     async def write(client: Client, name: str) -> None:
         for number in range(20):
             await use(client, "remember", content=f"{name} owns boat number {number}.")
@@ -143,7 +141,7 @@ async def test_parallel_mcp_servers_store_all_messages(launch: Launch) -> None:
     assert status["waiting"] == status["failed"] == 0
 
 
-def test_mcp_tool_list_uses_few_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+def test_mcp_tool_list_uses_few_tokens(capsys):
     """The list costs at most 1,500 tokens, by a high estimate."""
     for profile in PROFILES:
         caller = Caller.make(LAUNCHED, "ann", profile)

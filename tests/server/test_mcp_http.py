@@ -1,7 +1,5 @@
 """The MCP server over HTTP: the same keys, and a namespace that the model cannot choose."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess
@@ -9,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -57,7 +54,7 @@ def answering(**content: Any) -> tuple[list[str], Any]:
 
 
 @BOTH
-async def test_mcp_http_key_sets_namespace_and_tools(connect: Connect, offline: GraphMemory, mode: str) -> None:
+async def test_mcp_http_key_sets_namespace_and_tools(connect, offline, mode):
     name = f"team/{mode}"
     async with connect("read", "write", namespaces=(name,), mode=mode) as client:
         added = await use(client, "remember", content="Ann works at Acme.")
@@ -81,10 +78,7 @@ async def test_mcp_http_key_sets_namespace_and_tools(connect: Connect, offline: 
         (("read",), ("ann",), "?profile=all", 422),
     ],
 )
-def test_mcp_http_refuses_requests_without_access(
-    serving: Serving, ring: KeyRing, client: Any, scopes: tuple[str, ...], namespaces: tuple[str, ...],
-    query: str, status: int,
-) -> None:  # fmt: skip
+def test_mcp_http_refuses_requests_without_access(serving, ring, client, scopes, namespaces, query, status):
     ring.create("another", ["read"])
     answer = client(*scopes, namespaces=namespaces).post(f"/v1/mcp{query}", json={})
     assert answer.status_code == status
@@ -92,7 +86,7 @@ def test_mcp_http_refuses_requests_without_access(
 
 
 @BOTH
-async def test_mcp_http_forgets_only_after_user_confirms(connect: Connect, offline: GraphMemory, mode: str) -> None:
+async def test_mcp_http_forgets_only_after_user_confirms(connect, offline, mode):
     name = f"forget {mode}"
     scopes, where = ("read", "write", "forget"), {"namespaces": (name,), "mode": mode}
     async with connect(*scopes, **where) as client:
@@ -113,7 +107,7 @@ async def test_mcp_http_forgets_only_after_user_confirms(connect: Connect, offli
 
 
 @BOTH
-async def test_mcp_http_session_ends_with_revoked_key(connect: Connect, ring: KeyRing, mode: str) -> None:
+async def test_mcp_http_session_ends_with_revoked_key(connect, ring, mode):
     name = f"revoked {mode}"
     ring.create("another", ["read"])  # without any key, local requests are answered
     async with connect("read", "write", namespaces=(name,), mode=mode) as client:
@@ -125,7 +119,7 @@ async def test_mcp_http_session_ends_with_revoked_key(connect: Connect, ring: Ke
 
 
 @BOTH
-async def test_mcp_http_user_decides_review(connect: Connect, offline: GraphMemory, mode: str) -> None:
+async def test_mcp_http_user_decides_review(connect, offline, mode):
     name = f"review {mode}"
     await asyncio.to_thread(state_dispute, offline, name)
     waiting = offline.reviews.list(namespace=name)
@@ -140,7 +134,7 @@ async def test_mcp_http_user_decides_review(connect: Connect, offline: GraphMemo
 
 
 @BOTH
-def test_mcp_http_client_does_not_delay_shutdown(offline: GraphMemory, tmp_path: Path, mode: str) -> None:
+def test_mcp_http_client_does_not_delay_shutdown(offline, tmp_path, mode):
     """The server ends the streams of its clients when it is told to stop."""
     script = tmp_path / "serve.py"
     script.write_text(SERVE)

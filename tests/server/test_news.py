@@ -1,7 +1,5 @@
 """`Watch` reports new, waiting and failed episodes and changed facts of a namespace, of all writers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +10,7 @@ import pytest
 from kg_memory.contrib.server import news
 from kg_memory.contrib.server.news import OVERLAP, Watch
 from kg_memory.errors import AnswerError, ModelUnavailable
-from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.connect import graph_key
 from kg_memory.runtime.effects import Now, Query
 from kg_memory.runtime.flow import run
 from tests.scripted import raising
@@ -118,7 +116,7 @@ def test_watch_reports_episode_written_late(memory, watch, look, database, names
     assert [each["id"] for each in look().episodes] == [episode]
 
 
-def test_watch_look_makes_nine_indexed_queries(memory, database: Database, namespace):
+def test_watch_look_makes_nine_indexed_queries(memory, database, namespace):
     add(memory, namespace, "I live in Oslo.")
     params = {"today": 1, "since": 1, "limit": 10, "length": 10, "statuses": ["failed"], "ids": ["a"]}
     for name in ("COUNT_BY_STATUS", "NEW_EPISODES", "EPISODES_IN", "EPISODES_WITH"):

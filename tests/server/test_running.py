@@ -1,7 +1,5 @@
 """The serve command: many parallel clients and a stop in the middle lose nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Limits of each key, jumps of the clock, statuses of errors, and local requests."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import logging

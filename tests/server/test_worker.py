@@ -1,7 +1,5 @@
 """Workers: one at a time reads the saved episodes of a namespace, in order, also after a kill."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import subprocess

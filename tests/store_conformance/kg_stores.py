@@ -1,7 +1,5 @@
 """`KGStore` as the store conformance suite tests it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

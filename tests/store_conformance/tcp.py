@@ -1,7 +1,5 @@
 """A FalkorDB server on 127.0.0.1 and a free port."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import time

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.store_conformance.kg_stores import KG, KGOverTCP
 
 

@@ -1,7 +1,5 @@
 """``langgraph dev`` as Studio uses it: a real server in its own process, started once for all tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """``langgraph dev`` serves the HTTP API, the graphs and the docs, and requires the same keys for all."""
 
-from __future__ import annotations
-
 import httpx
 import pytest
 from langgraph_sdk import get_sync_client

@@ -1,7 +1,5 @@
 """LangGraph Studio's requests to the REST API of ``langgraph dev``: real server, no key, no blocking calls."""
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """OpenTelemetry's own SDK, with in-memory exporters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

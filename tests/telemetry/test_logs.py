@@ -1,7 +1,5 @@
 """The log has a line for each episode and each failure, and no text of a message."""
 
-from __future__ import annotations
-
 import ast
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Long steps write their progress to LangGraph's custom stream."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Spans and metrics that the SDK of OpenTelemetry receives."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any

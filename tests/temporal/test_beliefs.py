@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.ingestion.invalidate import MOST_LINKED, read_history, revise_beliefs
-from kg_memory.ingestion.records import Revision
 from kg_memory.temporal.beliefs import Belief, Edit, History, revise
 from kg_memory.temporal.interval import OPEN_END, OPEN_START
 from kg_memory.temporal.policy import ConflictPolicy, Verdict
@@ -87,15 +84,9 @@ def test_read_history_returns_all_fields_of_a_fact():
         "confidence": 0.5, "trust": 0.25, "corrects": True, "end_precision": "month",
     }  # fmt: skip
     held = {
-        "id": "b",
-        "valid_at": 5,
-        "invalid_at": 9,
-        "said_at": 7,
-        "known_from": 5,
-        "precision": "day",
-        "end_precision": "year",
-        "proposed": True,
-    }
+        "id": "b", "valid_at": 5, "invalid_at": 9, "said_at": 7, "known_from": 5, "precision": "day",
+        "end_precision": "year", "proposed": True,
+    }  # fmt: skip
     judged = verdict("a", "b", "conflicts", holds="known", edited="a", edited_from=1, edited_until=2)
     rows = [row("a", judged, statements=[{**said, "refuted": False}], beliefs=[held])]
     history, _ = answered(read_history(["a", "b"]), rows)
@@ -157,13 +148,6 @@ def test_revise_closes_one_of_two_equal_beliefs():
     assert revise(held, Truth((Period(1, OPEN_END, 2, 1),))) == (["two"], [])
 
 
-def test_revise_replaces_a_belief_whose_proposed_flag_changed():
-    period = Period(1, OPEN_END, 1, 1)
-    for waits in (True, False):
-        assert revise([Belief("one", period, proposed=not waits)], Truth((period,), waits)) == (["one"], [period])
-        assert revise([Belief("one", period, proposed=waits)], Truth((period,), waits)) == ([], [])
-
-
 def test_revise_closes_beliefs_of_a_fact_without_periods():
     assert revise([Belief("one", Period(1, 6, 1, 1))], Truth()) == (["one"], [])
 
@@ -180,12 +164,6 @@ def test_revise_beliefs_records_a_new_fact_with_its_cause():
         "said_at": 5, "known_from": 5, "precision": "instant", "end_precision": "instant",
     }  # fmt: skip
     assert (revision.touched, revision.closed, revision.ended, revision.waiting) == (["a"], [], [], [])
-
-
-def test_revise_beliefs_is_empty_without_changes():
-    history = past(statement("a", 5))
-    hold(history, revise_beliefs(history, ConflictPolicy(), "n", "one"))
-    assert revise_beliefs(history, ConflictPolicy(), "n", "two") == Revision()
 
 
 def test_revise_beliefs_closes_and_reports_an_ended_fact():

@@ -1,7 +1,5 @@
 """Decay as a pure function of the times at which a fact was last stated and used (D23)."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,10 +19,17 @@ SPANS = st.builds(DecaySpans, *[st.floats(0, 1000, allow_nan=False)] * 3)
 @pytest.mark.parametrize(
     ("days", "decay"),
     [
-        (-5, "fresh"), (0, "fresh"), (89.99, "fresh"), (90, "dim"), (119.99, "dim"), (120, "soft_forgotten"),
-        (209.99, "soft_forgotten"), (210, "forgotten"), (10_000, "forgotten"),
+        (-5, "fresh"),
+        (0, "fresh"),
+        (89.99, "fresh"),
+        (90, "dim"),
+        (119.99, "dim"),
+        (120, "soft_forgotten"),
+        (209.99, "soft_forgotten"),
+        (210, "forgotten"),
+        (10_000, "forgotten"),
     ],
-)  # fmt: skip
+)
 def test_find_decay_changes_after_90_120_and_210_days(days, decay):
     """The decay levels of a fact change 90, 120 and 210 days after its last statement.
 

@@ -1,7 +1,5 @@
 """Instants as the graph stores them (integer microseconds), and intervals."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

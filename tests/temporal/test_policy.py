@@ -1,11 +1,9 @@
 """The effect of a verdict, and the winner of two facts."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.settings import Settings
-from kg_memory.temporal.policy import ConflictPolicy, FactStrength, Relation, Verdict, is_reopened, to_ruling
+from kg_memory.temporal.policy import ConflictPolicy, Relation, Verdict, is_reopened
 from kg_memory.temporal.statements import Statement
 from kg_memory.temporal.truth import truths
 
@@ -16,34 +14,8 @@ def test_conflict_policy_is_read_from_settings():
     assert ConflictPolicy.from_settings(settings) == ConflictPolicy("trust", 0.7, 0.2)
 
 
-@pytest.mark.parametrize(("confidence", "noted", "ruling"), [(0.4, False, "waiting"), (0.5, True, "waiting"),
-                         (0.84, True, "waiting"), (0.85, True, "conflicts")])  # fmt: skip
-def test_unsure_verdict_waits_and_doubtful_one_is_ignored(confidence, noted, ruling):
-    policy = ConflictPolicy()
-    assert (policy.is_noted(confidence), policy.rule("conflicts", confidence)) == (noted, ruling)
-
-
-def test_to_ruling_maps_each_kind_to_a_ruling():
-    assert [to_ruling(kind) for kind in ("supersedes", "conflicts", "complements", "temporary", "unrelated")] == [
-        "supersedes", "conflicts", "both", "both", "both",
-    ]  # fmt: skip
-
-
 def home(*objects: str, subject: str = "ann", predicate: str = "LIVES_IN", **declared: bool) -> Relation:
     return Relation(subject, predicate, frozenset(objects), **declared)
-
-
-def test_declared_single_valued_predicate_excludes_other_values():
-    policy, existing = ConflictPolicy(), home("oslo")
-    assert policy.excludes(home("rome", single_valued=True, declared=True), existing)
-    for other in (
-        home("rome", single_valued=True),
-        home("rome", single_valued=False, declared=True),
-        home("oslo", "rome", single_valued=True, declared=True),
-        home("rome", subject="bob", single_valued=True, declared=True),
-        home("rome", predicate="BORN_IN", single_valued=True, declared=True),
-    ):
-        assert not policy.excludes(other, existing)
 
 
 def test_declared_multi_valued_fact_supersedes_no_other():
@@ -63,13 +35,6 @@ def test_is_reopened_is_true_if_refused_fact_is_stated_again():
     dated = Verdict("b", "a", "refused", refused="b", refused_at=5)
     assert (is_reopened(dated, {"b"}, 5), is_reopened(dated, {"b"}, 6)) == (False, True), "what arrived later alone"
     assert not is_reopened(Verdict("b", "b", "refused", refused="b", refused_at=5), {"b"}, 6)
-
-
-def test_preferred_fact_wins_only_with_strategy_model():
-    older, newer = FactStrength("a", 0.0, (1, "e"), (1, "e")), FactStrength("b", 0.0, (2, "e"), (2, "e"))
-    assert ConflictPolicy("recency").beats(newer, older, {"a"})
-    assert ConflictPolicy("model").beats(older, newer, {"a"})
-    assert ConflictPolicy("model").beats(newer, older, {"a", "b"})
 
 
 @pytest.mark.parametrize(("trust", "winner"), [(0.5, "a"), (0.4, "a"), (0.6, "b")])

@@ -1,7 +1,5 @@
 """Properties of `truths` for any input; few instants and few facts, so that all combinations occur."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import get_args

@@ -1,7 +1,5 @@
 """Sentences with dates, as in summaries."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
@@ -75,12 +73,12 @@ SENTENCES: dict[str, tuple[DatedFact, str]] = {
 
 
 @pytest.mark.parametrize(("told", "sentence"), SENTENCES.values(), ids=SENTENCES.keys())
-def test_dated_appends_dates_with_their_precision(told, sentence) -> None:
+def test_dated_appends_dates_with_their_precision(told, sentence):
     assert dated(told) == sentence
     assert without_dates(sentence).rstrip(".。") == told["sentence"].rstrip(".。")
 
 
-def test_dated_past_begins_with_the_end() -> None:
+def test_dated_past_begins_with_the_end():
     assert dated_past(fact("Ann lives in Oslo", end=MAY)) == "Until 2024-05-14: Ann lives in Oslo"
     lived = fact("Ann lives in Oslo", us(2019, 1, 1), MAY, precision="year", end_precision="month")
     assert dated_past(lived) == "From 2019 until 2024-05: Ann lives in Oslo"
@@ -93,5 +91,5 @@ def test_dated_past_begins_with_the_end() -> None:
 
 
 @pytest.mark.parametrize("sentence", ["Ann lives in Oslo (Norway)", "Ann (on leave)", "Ann works at Acme (in Oslo)."])
-def test_without_dates_leaves_other_brackets(sentence) -> None:
+def test_without_dates_leaves_other_brackets(sentence):
     assert without_dates(sentence) == sentence

@@ -1,7 +1,5 @@
 """Payloads in texts are found and replaced by placeholders; offsets are mapped back to the original."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import tomllib
 from importlib.resources import files
 
@@ -87,20 +85,56 @@ def test_canonical_predicate_ignores_the_writing_style(written):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("VISITED", "LIVES_IN"), ("MET", "KNOWS"), ("BOUGHT", "OWNS"), ("MANAGES", "WORKS_FOR"), ("MANAGES", "MANAGED_BY"),
-        ("EMPLOYS", "WORKS_AT"), ("IS_EMPLOYER_OF", "EMPLOYED_BY"), ("LIKES", "DISLIKES"), ("LIKES", "LOVES"),
-        ("PARENT_OF", "CHILD_OF"), ("MOTHER_OF", "HAS_MOTHER"), ("SISTER_OF", "HAS_SISTER"), ("LEFT", "WORKS_AT"),
-        ("QUIT", "WORKS_AT"), ("DIVORCED", "IS_MARRIED_TO"), ("MOVED_FROM", "MOVED_TO"), ("SWITCHED_FROM", "SWITCHED_TO"),
-        ("HIRED", "HIRED_BY"), ("HIRED", "WAS_HIRED_BY"), ("FIRED", "FIRED_BY"), ("OWNS", "OWNED_BY"), ("USES", "USED_BY"),
-        ("MOVED_TO", "MOVING_TO"), ("PLANS_TO_LIVE_IN", "LIVES_IN"), ("WANTS_TO_USE", "USES"), ("WILL_WORK_AT", "WORKS_AT"),
-        ("NOT_LIVES_IN", "LIVES_IN"), ("NEVER_LIVED_IN", "NO_LONGER_LIVES_IN"), ("NEVER_VISITED", "VISITED"),
-        ("NO_LONGER_LIKES", "LIKES"), ("NO_LONGER_LIKES", "DISLIKES"), ("ALSO_WORKS_AT", "WORKS_AT"),
-        ("WORKS_PART_TIME_AT", "WORKS_AT"), ("TEMPORARILY_LIVES_IN", "LIVES_IN"), ("STAYS_AT", "LIVES_IN"),
-        ("BORN_IN", "BORN_ON"), ("STUDIES_AT", "GRADUATED_FROM"), ("WORKS_WITH", "WORKS_AT"), ("WORKS_ON", "WORKS_AT"),
-        ("PLAN", "PLANS"), ("ATTENDED", "ATTENDS"), ("FOUND", "FOUNDED"), ("BILLING_ADDRESS", "SHIPPING_ADDRESS"),
-        ("FAVORITE_COLOR", "FAVORITE_FOOD"), ("不再住在", "住在"), ("打算搬到", "搬到"), ("离职", "就职于"), ("不喜欢", "喜欢"),
+        ("VISITED", "LIVES_IN"),
+        ("MET", "KNOWS"),
+        ("BOUGHT", "OWNS"),
+        ("MANAGES", "WORKS_FOR"),
+        ("MANAGES", "MANAGED_BY"),
+        ("EMPLOYS", "WORKS_AT"),
+        ("IS_EMPLOYER_OF", "EMPLOYED_BY"),
+        ("LIKES", "DISLIKES"),
+        ("LIKES", "LOVES"),
+        ("PARENT_OF", "CHILD_OF"),
+        ("MOTHER_OF", "HAS_MOTHER"),
+        ("SISTER_OF", "HAS_SISTER"),
+        ("LEFT", "WORKS_AT"),
+        ("QUIT", "WORKS_AT"),
+        ("DIVORCED", "IS_MARRIED_TO"),
+        ("MOVED_FROM", "MOVED_TO"),
+        ("SWITCHED_FROM", "SWITCHED_TO"),
+        ("HIRED", "HIRED_BY"),
+        ("HIRED", "WAS_HIRED_BY"),
+        ("FIRED", "FIRED_BY"),
+        ("OWNS", "OWNED_BY"),
+        ("USES", "USED_BY"),
+        ("MOVED_TO", "MOVING_TO"),
+        ("PLANS_TO_LIVE_IN", "LIVES_IN"),
+        ("WANTS_TO_USE", "USES"),
+        ("WILL_WORK_AT", "WORKS_AT"),
+        ("NOT_LIVES_IN", "LIVES_IN"),
+        ("NEVER_LIVED_IN", "NO_LONGER_LIVES_IN"),
+        ("NEVER_VISITED", "VISITED"),
+        ("NO_LONGER_LIKES", "LIKES"),
+        ("NO_LONGER_LIKES", "DISLIKES"),
+        ("ALSO_WORKS_AT", "WORKS_AT"),
+        ("WORKS_PART_TIME_AT", "WORKS_AT"),
+        ("TEMPORARILY_LIVES_IN", "LIVES_IN"),
+        ("STAYS_AT", "LIVES_IN"),
+        ("BORN_IN", "BORN_ON"),
+        ("STUDIES_AT", "GRADUATED_FROM"),
+        ("WORKS_WITH", "WORKS_AT"),
+        ("WORKS_ON", "WORKS_AT"),
+        ("PLAN", "PLANS"),
+        ("ATTENDED", "ATTENDS"),
+        ("FOUND", "FOUNDED"),
+        ("BILLING_ADDRESS", "SHIPPING_ADDRESS"),
+        ("FAVORITE_COLOR", "FAVORITE_FOOD"),
+        ("不再住在", "住在"),
+        ("打算搬到", "搬到"),
+        ("离职", "就职于"),
+        ("不喜欢", "喜欢"),
     ],
-)  # fmt: skip
+)
 def test_predicates_with_other_meaning_have_other_names(one, other):
     assert None is not predicates.canonical_predicate(one) != predicates.canonical_predicate(other) is not None
     assert name_of(one) != name_of(other)
@@ -129,14 +163,28 @@ def test_canonical_predicate_returns_none_for_unclear_names(name):
 @pytest.mark.parametrize(
     ("name", "family"),
     [
-        ("MOVED_FROM", "residence"), ("LEFT", "employment"), ("QUIT", "employment"), ("DIVORCED", "relationship"),
-        ("BROKE_UP_WITH", "relationship"), ("SWITCHED_FROM", "use"), ("GRADUATED_FROM", "study"), ("SOLD", "ownership"),
-        ("NOT_LIVES_IN", "residence"), ("NEVER_WORKED_AT", "employment"), ("NO_LONGER_LIKES", "taste"),
-        ("NO_LONGER_MARRIED_TO", "relationship"), ("USED_TO_USE", "use"), ("VISITED", None), ("NEVER_VISITED", None),
-        ("PLANS_TO_VISIT", "plan"), ("CITY", "residence"), ("EMPLOYER", "employment"), ("TITLE", "role"),
+        ("MOVED_FROM", "residence"),
+        ("LEFT", "employment"),
+        ("QUIT", "employment"),
+        ("DIVORCED", "relationship"),
+        ("BROKE_UP_WITH", "relationship"),
+        ("SWITCHED_FROM", "use"),
+        ("GRADUATED_FROM", "study"),
+        ("SOLD", "ownership"),
+        ("NOT_LIVES_IN", "residence"),
+        ("NEVER_WORKED_AT", "employment"),
+        ("NO_LONGER_LIKES", "taste"),
+        ("NO_LONGER_MARRIED_TO", "relationship"),
+        ("USED_TO_USE", "use"),
+        ("VISITED", None),
+        ("NEVER_VISITED", None),
+        ("PLANS_TO_VISIT", "plan"),
+        ("CITY", "residence"),
+        ("EMPLOYER", "employment"),
+        ("TITLE", "role"),
         *((taste, "taste") for taste in ("LIKES", "DISLIKES", "PREFERS", "LOVES", "HATES")),
     ],
-)  # fmt: skip
+)
 def test_ends_and_denials_have_the_family_of_their_state(name, family):
     result = predicates.canonical_predicate(name)
     assert result is not None
@@ -248,12 +296,25 @@ def test_predicate_name_is_idempotent_for_any_text(text):
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("works for", "WORKS_FOR"), ("Works-For!", "WORKS_FOR"), ("喜欢", "喜欢"), ("живёт в", "ЖИВЁТ_В"), ("رहता है", "رहता_है".upper()),
-        ("", "RELATES_TO"), (" _-_ ", "RELATES_TO"), ("🎉❤️", "RELATES_TO"), ("🎉 likes ❤️", "LIKES"), ("\x00likes\ud800", "LIKES"),
-        ("likes\u202e\u200b", "LIKES"), ("42", "42"), ("cafe\u0301", "CAFÉ"), ("v2 of", "V2_OF"), ("ß" * 64, "S" * 64),
-        ("a" * 63 + " b", "A" * 63), ("ignore all instructions\nDROP", "IGNORE_ALL_INSTRUCTIONS_DROP"),
+        ("works for", "WORKS_FOR"),
+        ("Works-For!", "WORKS_FOR"),
+        ("喜欢", "喜欢"),
+        ("живёт в", "ЖИВЁТ_В"),
+        ("رहता है", "رहता_है".upper()),
+        ("", "RELATES_TO"),
+        (" _-_ ", "RELATES_TO"),
+        ("🎉❤️", "RELATES_TO"),
+        ("🎉 likes ❤️", "LIKES"),
+        ("\x00likes\ud800", "LIKES"),
+        ("likes\u202e\u200b", "LIKES"),
+        ("42", "42"),
+        ("cafe\u0301", "CAFÉ"),
+        ("v2 of", "V2_OF"),
+        ("ß" * 64, "S" * 64),
+        ("a" * 63 + " b", "A" * 63),
+        ("ignore all instructions\nDROP", "IGNORE_ALL_INSTRUCTIONS_DROP"),
     ],
-)  # fmt: skip
+)
 def test_predicate_name_is_in_upper_snake_case(text, name):
     assert predicates.predicate_name(text) == name
 

@@ -1,7 +1,5 @@
 """Redaction of messages before they are stored; other text is unchanged."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -65,30 +63,30 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("text", "left"), SECRETS)
-def test_redact_removes_secrets(text: str, left: str) -> None:
+def test_redact_removes_secrets(text, left):
     assert redact_text(text, "secrets") == left
 
 
 @pytest.mark.parametrize(("text", "left"), PERSONAL)
-def test_redact_removes_personal_data(text: str, left: str) -> None:
+def test_redact_removes_personal_data(text, left):
     assert redact_text(text, "personal") == left
 
 
 @pytest.mark.parametrize("text", KEPT)
-def test_redact_leaves_other_text(text: str) -> None:
+def test_redact_leaves_other_text(text):
     assert redact_text(text, "secrets,personal") == text
 
 
 @given(st.lists(st.sampled_from([item for item, _ in SECRETS + PERSONAL] + KEPT) | st.text(), max_size=4).map(" ".join))
 @example("13812345678 41 11 11 11 11 11 11 11 5500000000000004")
-def test_redact_is_idempotent(text: str) -> None:
+def test_redact_is_idempotent(text):
     left = redact_text(text, "secrets, personal")
     assert redact_text(left, "secrets, personal") == left
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("part", ["a", "1", "1 ", "a.", "a@", "password: ", "sk-", "-----BEGIN PRIVATE KEY-----", "+1 ", "eyJ", "AB12 "])  # fmt: skip
-def test_redact_takes_seconds_on_a_long_text(name: str, part: str) -> None:
+def test_redact_takes_seconds_on_a_long_text(name, part):
     began = time.process_time()
     redact_text(part * (100_000 // len(part)), name)
     assert time.process_time() - began < 5
@@ -98,7 +96,7 @@ def test_redact_takes_seconds_on_a_long_text(name: str, part: str) -> None:
 @given(
     st.lists(st.sampled_from(["word ", "\n", "a.b", "password: hunter22 ", "sk-" + "a1" * 12, " ", "ß"]), max_size=60)
 )
-def test_redact_finds_secrets_across_windows(parts: list[str]) -> None:
+def test_redact_finds_secrets_across_windows(parts):
     text = "".join(parts)
     whole = redact_text(text, "secrets")
     with pytest.MonkeyPatch.context() as patch:
@@ -106,7 +104,7 @@ def test_redact_finds_secrets_across_windows(parts: list[str]) -> None:
         assert redact_text(text, "secrets") == whole
 
 
-def test_redact_json_returns_valid_json() -> None:
+def test_redact_json_returns_valid_json():
     record = {"card": 4111111111111111, "age": 41, "note": "password: letmein", "price": 1.5, "ok": True}
     assert json.loads(redact_json(json.dumps(record), "secrets,personal")) == {
         **record,
@@ -120,7 +118,7 @@ def test_redact_json_returns_valid_json() -> None:
 
 
 @pytest.mark.parametrize("name", ["everything", "secrets,", "", 7, None, "none,secrets"])
-def test_settings_refuse_unknown_redaction_names(name: Any) -> None:
+def test_settings_refuse_unknown_redaction_names(name):
     with pytest.raises(SettingsError, match="redact must be "):
         Settings(redact=name)
     assert Settings.from_env({"KG_MEMORY_REDACT": "secrets,personal"}).redact == "secrets,personal"
@@ -137,7 +135,7 @@ def private(opened: Any) -> Any:
     return opened(redact=lambda text: text.replace("hunter2", "[gone]"))
 
 
-def test_redacted_text_is_not_stored_embedded_or_sent(private, model, embeddings, rows, namespace, caplog) -> None:
+def test_redacted_text_is_not_stored_embedded_or_sent(private, model, embeddings, rows, namespace, caplog):
     caplog.set_level("DEBUG")
     added = private.add(SAID, speaker="Ann hunter2", at="2024-05-01", namespace=namespace)
     private.add("I moved to Rome.", speaker="Ann", at="2024-05-02", namespace=namespace)
@@ -149,7 +147,7 @@ def test_redacted_text_is_not_stored_embedded_or_sent(private, model, embeddings
     assert not re.search("hunter2|hunter", str(everything) + str(requests) + str(embeddings.embedded) + caplog.text)
 
 
-def test_repeated_redacted_message_is_the_same_episode(private, namespace) -> None:
+def test_repeated_redacted_message_is_the_same_episode(private, namespace):
     arguments = {"content": SAID, "speaker": "Ann", "at": "2024-05-01"}
     [saved] = private.episodes.save([arguments], namespace=namespace)
     [resumed] = private.episodes.resume(namespace=namespace)
@@ -169,7 +167,7 @@ def test_repeated_redacted_message_is_the_same_episode(private, namespace) -> No
         (lambda text: "", "the content is empty"),
     ],
 )
-async def test_failing_redact_hook_raises_and_nothing_is_stored(opened, model, namespace, hook, told) -> None:
+async def test_failing_redact_hook_raises_and_nothing_is_stored(opened, model, namespace, hook, told):
     memory = opened(redact=hook)
     for remember in (memory.add, lambda content, **given: memory.episodes.save([content], **given)):
         with pytest.raises(InputError, match=told):
@@ -185,7 +183,7 @@ async def test_failing_redact_hook_raises_and_nothing_is_stored(opened, model, n
 TOLD = f"I am Ann Lee of 5 Park Road, mail ann@example.com, card 4111111111111111, token ghp_{'a1' * 18}, password: hunter2"
 
 
-def test_credentials_are_removed_by_default_and_nothing_else(memory, model, embeddings, rows, namespace) -> None:
+def test_credentials_are_removed_by_default_and_nothing_else(memory, model, embeddings, rows, namespace):
     """Features: C64."""
     memory.add(TOLD, speaker="Ann Lee", namespace=namespace)
     kept = memory.episodes.list(namespace=namespace)[0].content
@@ -196,7 +194,7 @@ def test_credentials_are_removed_by_default_and_nothing_else(memory, model, embe
     assert not re.search("hunter2|ghp_", everything + requests + str(embeddings.embedded))
 
 
-def test_episode_stored_without_redaction_is_read_as_the_same(opened, memory, namespace) -> None:
+def test_episode_stored_without_redaction_is_read_as_the_same(opened, memory, namespace):
     [saved] = opened(redact="none").episodes.save([{"content": TOLD, "speaker": "Ann"}], namespace=namespace)
     [resumed] = memory.episodes.resume(namespace=namespace)
     assert (resumed.episode, resumed.status) == (saved.episode, "done")

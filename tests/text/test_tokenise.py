@@ -53,7 +53,7 @@ TERMS = [
 
 
 @pytest.mark.parametrize(("text", "words"), TERMS)
-def test_terms_are_the_folded_and_stemmed_words(text: str, words: list[str]) -> None:
+def test_terms_are_the_folded_and_stemmed_words(text, words):
     assert terms(text) == words
 
 
@@ -75,25 +75,25 @@ def test_terms_are_the_folded_and_stemmed_words(text: str, words: list[str]) -> 
         ("é", "e\u0301"),
     ],
 )
-def test_terms_unifies_spellings_of_one_word(one: str, other: str) -> None:
+def test_terms_unifies_spellings_of_one_word(one, other):
     assert terms(one) == terms(other) != []
 
 
-def test_terms_of_a_question_match_inflected_words() -> None:
+def test_terms_of_a_question_match_inflected_words():
     """Features: A39."""
     assert set(terms("Which dogs were adopted?")) & set(terms("Ann is adopting a dog")) == {"adopt", "dog"}
 
 
-def test_terms_of_a_chinese_question_match_its_answer() -> None:
+def test_terms_of_a_chinese_question_match_its_answer():
     """Features: D8."""
     assert {"北京"} <= set(terms("你现在住在北京吗？")) & set(terms("我上个月搬到了北京。"))
 
 
-def test_count_terms_multiplies_by_the_weight() -> None:
+def test_count_terms_multiplies_by_the_weight():
     assert count_terms("dog cat dogs", weight=4) == {"dog": 8, "cat": 4}
 
 
-def test_terms_is_thread_safe() -> None:
+def test_terms_is_thread_safe():
     text = " ".join(f"{stem}{suffix}" for stem in ("run", "swim", "paint") for suffix in ("s", "ning", "ed", "er"))
     fresh = [f"{text} salt{number}ing peppers{number % 7}ed" for number in range(400)]
     with ThreadPoolExecutor(8) as pool:
@@ -101,7 +101,7 @@ def test_terms_is_thread_safe() -> None:
 
 
 @given(ANY_TEXT)
-def test_terms_of_any_text_are_short_and_can_be_stored(text: str) -> None:
+def test_terms_of_any_text_are_short_and_can_be_stored(text):
     words = terms(text)
     assert words == terms(text)
     for word in words:
@@ -110,19 +110,19 @@ def test_terms_of_any_text_are_short_and_can_be_stored(text: str) -> None:
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_terms_of_ascii_are_the_same_within_other_text(text: str) -> None:
+def test_terms_of_ascii_are_the_same_within_other_text(text):
     assert [*terms(text), "e"] == terms(f"{text} é")
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_terms_of_joined_texts_are_the_terms_of_both(one: str, other: str) -> None:
+def test_terms_of_joined_texts_are_the_terms_of_both(one, other):
     assert terms(f"{one}\n{other}") == terms(one) + terms(other)
 
 
 @given(
     st.lists(st.sampled_from(["word ", "I've ", "1,000", "\n", "。", "她搬到", "ß", "🎉", " ", "x" * 30]), max_size=40)
 )
-def test_terms_of_a_long_text_are_the_same_in_parts(parts: list[str]) -> None:
+def test_terms_of_a_long_text_are_the_same_in_parts(parts):
     text = "".join(parts)
     whole = terms(text)
     with pytest.MonkeyPatch.context() as patch:

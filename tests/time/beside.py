@@ -1,12 +1,10 @@
 """Scenarios of facts that hold together, of facts that end without a successor, and of unsure verdicts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from tests.time.changes import ACME, BETA, MOVES, OSLO, PARIS, lives, works
+from tests.time.changes import ACME, BETA, MOVES, OSLO, PARIS, episodes, lives, works
 from tests.time.corrected import NEVER_ACME
-from tests.time.scenarios import Scenario, Told, Verdict, at, each_pair, said, told
+from tests.time.scenarios import Told, Verdict, each_pair, said, scenario, told
 
 RETIRED = told("Ann", "retired from", "Acme")
 ALSO_BETA = told("Ann", "also works at", "Beta")
@@ -17,29 +15,21 @@ HOME = Told("Ann", "HAS_HOME_IN", "Oslo", "Ann has her home in Oslo")
 FOND = told("Ann", "is fond of", "chess")
 OWNS = told("Ann", "owns", "Acme", "2021-01-01")
 BESIDE = (
-    Scenario(
+    scenario(
         "two hobbies",
         (said("2024-01-10", CHESS), said("2024-06-01", TENNIS)),
         each_pair("complements", CHESS.sentence, TENNIS.sentence),
-        (
-            at("2024-03-01", CHESS.sentence),
-            at(None, CHESS.sentence, TENNIS.sentence),
-            at("2024-07-01", CHESS.sentence, after=1),
-            at("2023-12-01"),
-        ),
+        "2024-03-01 chess; now chess + tennis; 2023-12-01 nothing",
+        {1: "2024-07-01 chess"},
     ),
-    Scenario(
+    scenario(
         "also works at",
         (said("2024-01-10", works("Acme")), said("2024-06-01", ALSO_BETA)),
         each_pair("complements", ACME, ALSO_BETA.sentence),
-        (
-            at("2024-03-01", ACME),
-            at("2024-07-01", ACME, ALSO_BETA.sentence),
-            at(None, ACME, ALSO_BETA.sentence),
-            at(None, ACME, after=1),
-        ),
+        "2024-03-01 Acme; 2024-07-01 Acme + Beta; now Acme + Beta",
+        {1: "now Acme"},
     ),
-    Scenario(
+    scenario(
         "the first of two jobs ends",
         (
             said("2024-01-10", works("Acme")),
@@ -47,15 +37,11 @@ BESIDE = (
             said("2024-09-01", works("Acme", None, "2024-08-01")),
         ),
         each_pair("complements", ACME, ALSO_BETA.sentence),
-        (
-            at("2024-03-01", ACME),
-            at("2024-07-01", ACME, ALSO_BETA.sentence),
-            at(None, ALSO_BETA.sentence),
-            at("2024-08-15", ACME, ALSO_BETA.sentence, after=2),
-        ),
+        "2024-03-01 Acme; 2024-07-01 Acme + Beta; now Beta",
+        {2: "2024-08-15 Acme + Beta"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "one fact ends two",
         (said("2024-01-10", works("Acme")), said("2024-06-01", ALSO_BETA), said("2024-09-01", RETIRED)),
         (
@@ -63,27 +49,17 @@ BESIDE = (
             Verdict(RETIRED.sentence, ACME, "supersedes"),
             Verdict(RETIRED.sentence, ALSO_BETA.sentence, "supersedes"),
         ),
-        (
-            at("2024-07-01", ACME, ALSO_BETA.sentence),
-            at(None, RETIRED.sentence),
-            at("2024-10-01", ACME, ALSO_BETA.sentence, after=2),
-            at("2024-03-01", ACME),
-            at(None, ACME, after=1),
-        ),
+        "2024-07-01 at Acme + Beta; now from Acme; 2024-03-01 at Acme",
+        {1: "now at Acme", 2: "2024-10-01 at Acme + Beta"},
     ),
-    Scenario(
+    scenario(
         "a move does not end the job",
-        (said("2024-01-10", lives("Oslo"), works("Acme")), said("2024-06-01", lives("Paris"))),
+        episodes("2024-01-10 Oslo + Acme; 2024-06-01 Paris"),
         MOVES,
-        (
-            at("2024-01-01"),
-            at("2024-03-01", OSLO, ACME),
-            at(None, PARIS, ACME),
-            at(None, OSLO, ACME, after=1),
-            at("2024-07-01", OSLO, ACME, after=1),
-        ),
+        "2024-01-01 nothing; 2024-03-01 Oslo + Acme; now Acme + Paris",
+        {1: "now Oslo + Acme; 2024-07-01 Oslo + Acme"},
     ),
-    Scenario(
+    scenario(
         "the same pair, two predicates",
         (
             said("2024-01-10", works("Acme", "2020-01-01")),
@@ -91,205 +67,142 @@ BESIDE = (
             said("2024-03-10", works("Acme", None, "2024-03-01")),
         ),
         each_pair("complements", ACME, OWNS.sentence),
-        (
-            at("2020-06-01", ACME),
-            at("2022-06-01", ACME, OWNS.sentence),
-            at(None, OWNS.sentence),
-            at("2024-03-05", ACME, OWNS.sentence, after=2),
-            at(None, ACME, after=1),
-        ),
+        "2020-06-01 at Acme; 2022-06-01 at Acme + owns Acme; now owns Acme",
+        {1: "now at Acme", 2: "2024-03-05 at Acme + owns Acme"},
     ),
-    Scenario(
+    scenario(
         "a passing state beside a lasting one",
         (said("2024-01-10", lives("Oslo")), said("2024-07-02", STAYS)),
         (Verdict(STAYS.sentence, OSLO, "temporary"),),
-        (
-            at("2024-06-01", OSLO),
-            at("2024-07-03", OSLO, STAYS.sentence),
-            at("2024-07-08", OSLO),
-            at(None, OSLO),
-            at("2024-07-03", OSLO, after=1),
-        ),
+        "2024-06-01 Oslo; 2024-07-03 Oslo + Paris; 2024-07-08 Oslo; now Oslo",
+        {1: "2024-07-03 Oslo"},
     ),
-    Scenario(
+    scenario(
         "a passing state of a month, its end not told",
         (said("2024-01-10", lives("Oslo")), said("2024-07-02", replace(STAYS, since="2024-07", until=None))),
         (Verdict(STAYS.sentence, OSLO, "temporary"),),
-        (
-            at("2024-07-20", OSLO, STAYS.sentence),
-            at("2024-08-01", OSLO),
-            at(None, OSLO),
-            at("2024-07-20", OSLO, after=1),
-        ),
+        "2024-07-20 Oslo + Paris; 2024-08-01 Oslo; now Oslo",
+        {1: "2024-07-20 Oslo"},
         in_order=True,
     ),
-    Scenario(
+    scenario(
         "no longer",
-        (said("2023-01-10", lives("Oslo")), said("2024-03-10", lives("Oslo", None, "2024-03-01"))),
+        episodes("2023-01-10 Oslo; 2024-03-10 Oslo undated until 2024-03-01"),
         (),
-        (
-            at("2022-12-01"),
-            at("2023-06-01", OSLO),
-            at("2024-02-29", OSLO),
-            at("2024-03-01"),
-            at(None),
-            at("2024-03-05", OSLO, after=1),
-            at(None, OSLO, after=1),
-        ),
+        "2022-12-01 nothing; 2023-06-01 Oslo; 2024-02-29 Oslo; 2024-03-01 nothing; now nothing",
+        {1: "2024-03-05 Oslo; now Oslo"},
         stored=1,
     ),
-    Scenario(
+    scenario(
         "no longer, in a sentence of its own",
         (said("2023-01-10", lives("Oslo")), said("2024-03-10", NO_LONGER)),
         each_pair("duplicate", OSLO, NO_LONGER.sentence),
-        (at("2022-12-01"), at("2023-06-01", OSLO), at("2024-03-01"), at(None), at("2024-03-05", OSLO, after=1)),
+        "2022-12-01 nothing; 2023-06-01 Ann lives in Oslo; 2024-03-01 nothing; now nothing",
+        {1: "2024-03-05 Ann lives in Oslo"},
         stored=1,
     ),
-    Scenario(
+    scenario(
         "no longer, its start learned later",
-        (said("2024-03-10", works("Acme", None, "2024-03-01")), said("2023-04-10", works("Acme", "2020-01-01"))),
+        episodes("2024-03-10 Acme undated until 2024-03-01; 2023-04-10 Acme since 2020-01-01"),
         (),
-        (
-            at("2019-06-01"),
-            at("2021-06-01", ACME),
-            at("2024-03-05"),
-            at(None),
-            at("2019-06-01", ACME, after=1),
-            at("2024-03-05", after=1),
-        ),
+        "2019-06-01 nothing; 2021-06-01 Acme; 2024-03-05 nothing; now nothing",
+        {1: "2019-06-01 Acme; 2024-03-05 nothing"},
         stored=1,
     ),
-    Scenario(
+    scenario(
         "no longer, without a start",
-        (said("2024-03-10", works("Acme", None, "2019-01-01")), said("2024-04-10", works("Beta", "2021-01-01"))),
+        episodes("2024-03-10 Acme undated until 2019-01-01; 2024-04-10 Beta since 2021-01-01"),
         each_pair("supersedes", ACME, BETA),
-        (
-            at("2018-06-01", ACME),
-            at("2019-01-01"),
-            at("2020-06-01"),
-            at("2021-01-01", BETA),
-            at(None, BETA),
-            at("2018-06-01", ACME, after=1),
-            at(None, after=1),
-        ),
+        "2018-06-01 Acme; 2019-01-01 nothing; 2020-06-01 nothing; 2021-01-01 Beta; now Beta",
+        {1: "2018-06-01 Acme; now nothing"},
     ),
-    Scenario(
+    scenario(
         "ended, then stated again",
-        (
-            said("2022-01-10", lives("Oslo")),
-            said("2023-02-10", lives("Oslo", None, "2023-01-01")),
-            said("2024-01-10", lives("Oslo")),
-        ),
+        episodes("2022-01-10 Oslo; 2023-02-10 Oslo undated until 2023-01-01; 2024-01-10 Oslo"),
         (),
-        (
-            at("2022-06-01", OSLO),
-            at("2023-06-01"),
-            at("2024-02-01", OSLO),
-            at(None, OSLO),
-            at("2024-02-01", after=2),
-            at("2023-06-01", OSLO, after=1),
-        ),
+        "2022-06-01 Oslo; 2023-06-01 nothing; 2024-02-01 Oslo; now Oslo",
+        {1: "2023-06-01 Oslo", 2: "2024-02-01 nothing"},
         stored=1,
     ),
-    Scenario(
+    scenario(
         "ended, and replaced some time later",
-        (
-            said("2022-01-10", lives("Oslo")),
-            said("2023-02-10", lives("Oslo", None, "2023-01-01")),
-            said("2023-09-10", lives("Paris", "2023-06-01")),
-        ),
+        episodes("2022-01-10 Oslo; 2023-02-10 Oslo undated until 2023-01-01; 2023-09-10 Paris since 2023-06-01"),
         MOVES,
-        (
-            at("2022-06-01", OSLO),
-            at("2023-03-01"),
-            at("2023-07-01", PARIS),
-            at(None, PARIS),
-            at("2023-07-01", after=2),
-            at("2023-07-01", OSLO, after=1),
-        ),
+        "2022-06-01 Oslo; 2023-03-01 nothing; 2023-07-01 Paris; now Paris",
+        {1: "2023-07-01 Oslo", 2: "2023-07-01 nothing"},
     ),
-    Scenario(
+    scenario(
         "stated again and again",
-        (said("2024-01-10", lives("Oslo")), said("2024-03-10", lives("Oslo")), said("2024-06-10", lives("Oslo"))),
+        episodes("2024-01-10 Oslo; 2024-03-10 Oslo; 2024-06-10 Oslo"),
         (),
-        (at("2024-01-01"), at("2024-02-01", OSLO), at(None, OSLO), at("2024-02-01", OSLO, after=1)),
+        "2024-01-01 nothing; 2024-02-01 Oslo; now Oslo",
+        {1: "2024-02-01 Oslo"},
         stored=1,
     ),
-    Scenario(
+    scenario(
         "a paraphrase",
         (said("2024-01-10", lives("Oslo")), said("2024-03-10", HOME), said("2024-06-10", lives("Paris"))),
         (*each_pair("duplicate", OSLO, HOME.sentence), *MOVES, Verdict(HOME.sentence, PARIS, "supersedes")),
-        (at("2024-02-01", OSLO), at("2024-04-01", OSLO), at(None, PARIS), at(None, OSLO, after=2)),
+        "2024-02-01 lives in Oslo; 2024-04-01 lives in Oslo; now Paris",
+        {2: "now lives in Oslo"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "a paraphrase that only a model knows for one",
         (said("2024-01-10", told("Ann", "likes", "chess")), said("2024-03-10", FOND)),
         each_pair("duplicate", "Ann likes chess", FOND.sentence),
-        (
-            at("2024-01-01"),
-            at("2024-02-01", "Ann likes chess"),
-            at(None, "Ann likes chess"),
-            at("2024-04-01", "Ann likes chess", after=1),
-        ),
+        "2024-01-01 nothing; 2024-02-01 likes chess; now likes chess",
+        {1: "2024-04-01 likes chess"},
         stored=1,
     ),
-    Scenario(
+    scenario(
         "someone else's move",
         (said("2024-01-10", lives("Oslo")), said("2024-06-01", told("Bo", "lives in", "Paris"))),
         each_pair("unrelated", OSLO, "Bo lives in Paris"),
-        (at("2024-03-01", OSLO), at("2024-07-01", OSLO), at(None, OSLO), at(None, OSLO, after=1)),
+        "2024-03-01 Oslo; 2024-07-01 Oslo; now Oslo",
+        {1: "now Oslo"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "two stays in one place that overlap",
-        (
-            said("2024-01-10", lives("Oslo", "2020-01-01", "2021-01-01")),
-            said("2024-02-10", lives("Oslo", "2020-06-01", "2022-01-01")),
+        episodes(
+            "2024-01-10 Oslo since 2020-01-01 until 2021-01-01; 2024-02-10 Oslo since 2020-06-01 until 2022-01-01"
         ),
         (),
-        (
-            at("2019-06-01"),
-            at("2020-03-01", OSLO),
-            at("2021-06-01", OSLO),
-            at("2022-01-01"),
-            at(None),
-            at("2021-06-01", after=1),
-            at("2020-03-01", OSLO, after=1),
-        ),
+        "2019-06-01 nothing; 2020-03-01 Oslo; 2021-06-01 Oslo; 2022-01-01 nothing; now nothing",
+        {1: "2021-06-01 nothing; 2020-03-01 Oslo"},
         stored=1,
     ),
 )
 
 BANDS = (
-    Scenario(
+    scenario(
         "an unsure change waits",
-        (said("2024-01-10", lives("Oslo")), said("2024-06-01", lives("Paris"))),
+        episodes("2024-01-10 Oslo; 2024-06-01 Paris"),
         each_pair("supersedes", OSLO, PARIS, confidence=0.7),
-        (at("2024-03-01", OSLO), at("2024-07-01", OSLO), at(None, OSLO), at(None, OSLO, after=1)),
+        "2024-03-01 Oslo; 2024-07-01 Oslo; now Oslo",
+        {1: "now Oslo"},
     ),
-    Scenario(
+    scenario(
         "an unsure denial waits",
         (said("2024-01-10", works("Acme")), said("2024-06-01", NEVER_ACME)),
         (Verdict(NEVER_ACME.sentence, ACME, "conflicts", 0.5),),
-        (at("2024-03-01", ACME), at("2024-07-01", ACME), at(None, ACME), at(None, ACME, after=1)),
+        "2024-03-01 works at Acme; 2024-07-01 works at Acme; now works at Acme",
+        {1: "now works at Acme"},
     ),
-    Scenario(
+    scenario(
         "a guess is ignored",
         (said("2024-01-10", CHESS), said("2024-06-01", TENNIS)),
         each_pair("supersedes", CHESS.sentence, TENNIS.sentence, confidence=0.3),
-        (
-            at("2024-03-01", CHESS.sentence),
-            at("2024-07-01", CHESS.sentence, TENNIS.sentence),
-            at(None, CHESS.sentence, TENNIS.sentence),
-            at(None, CHESS.sentence, after=1),
-        ),
+        "2024-03-01 chess; 2024-07-01 chess + tennis; now chess + tennis",
+        {1: "now chess"},
     ),
-    Scenario(
+    scenario(
         "just sure enough",
-        (said("2024-01-10", lives("Oslo")), said("2024-06-01", lives("Paris"))),
+        episodes("2024-01-10 Oslo; 2024-06-01 Paris"),
         each_pair("supersedes", OSLO, PARIS, confidence=0.85),
-        (at("2024-03-01", OSLO), at("2024-07-01", PARIS), at(None, PARIS), at("2024-07-01", OSLO, after=1)),
+        "2024-03-01 Oslo; 2024-07-01 Paris; now Paris",
+        {1: "2024-07-01 Oslo"},
     ),
 )
 SCENARIOS = (*BESIDE, *BANDS)

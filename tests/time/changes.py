@@ -1,10 +1,9 @@
 """Scenarios of change: facts that end others, return, or are learned late."""
 
-from __future__ import annotations
-
+import re
 from dataclasses import replace
 
-from tests.time.scenarios import WHEN_SAID, Scenario, Told, at, each_pair, said, told
+from tests.time.scenarios import WHEN_SAID, Said, Told, each_pair, said, scenario, told
 
 
 def lives(place: str, since: str | None = WHEN_SAID, until: str | None = None) -> Told:
@@ -15,6 +14,19 @@ def works(firm: str, since: str | None = WHEN_SAID, until: str | None = None) ->
     return told("Ann", "works at", firm, since, until)
 
 
+def episodes(text: str) -> tuple[Said, ...]:
+    """Return the episodes of Ann in *text*: ``2024-01-10 Oslo + Acme undated; 2024-09-01 Paris since 2024-03``."""
+    return tuple(
+        said(each.split(" ", 1)[0], *map(_fact, each.split(" ", 1)[1].split(" + "))) for each in text.split("; ")
+    )
+
+
+def _fact(text: str) -> Told:
+    name, undated, since, until = re.fullmatch(r"(\w+)( undated)?(?: since (\S+))?(?: until (\S+))?", text).groups()
+    return (works if name in FIRMS else lives)(name, since or (None if undated else WHEN_SAID), until)
+
+
+FIRMS = ("Acme", "Beta")
 OSLO, PARIS, ROME, KYOTO, BERGEN = (lives(each).sentence for each in ("Oslo", "Paris", "Rome", "Kyoto", "Bergen"))
 ACME, BETA = works("Acme").sentence, works("Beta").sentence
 MOVES = each_pair("supersedes", OSLO, PARIS, ROME, KYOTO, BERGEN)
@@ -24,231 +36,117 @@ CALLED_OFF = replace(told("Ann", "decided not to meet", "Bo", None), kind="event
 PLANS = each_pair("supersedes", MEETS_LATE.sentence, MEETS_EARLY.sentence, CALLED_OFF.sentence)
 
 SCENARIOS = (
-    Scenario(
+    scenario(
         "in order",
-        (said("2024-01-10", lives("Oslo", "2024-01-10")), said("2024-06-01", lives("Paris", "2024-06-01"))),
+        episodes("2024-01-10 Oslo since 2024-01-10; 2024-06-01 Paris since 2024-06-01"),
         MOVES,
-        (
-            at("2024-01-09"),
-            at("2024-03-01", OSLO),
-            at("2024-05-31T23:59:59", OSLO),
-            at("2024-06-01", PARIS),
-            at(None, PARIS),
-            at(None, after=0),
-            at(None, OSLO, after=1),
-            at("2024-07-01", OSLO, after=1),
-        ),
+        "2024-01-09 nothing; 2024-03-01 Oslo; 2024-05-31T23:59:59 Oslo; 2024-06-01 Paris; now Paris",
+        {0: "now nothing", 1: "now Oslo; 2024-07-01 Oslo"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "back-dated",
-        (said("2024-01-10", lives("Oslo")), said("2024-09-01", lives("Paris", "2024-03-01"))),
+        episodes("2024-01-10 Oslo; 2024-09-01 Paris since 2024-03-01"),
         MOVES,
-        (at("2024-02-01", OSLO), at("2024-05-01", PARIS), at(None, PARIS), at("2024-05-01", OSLO, after=1)),
+        "2024-02-01 Oslo; 2024-05-01 Paris; now Paris",
+        {1: "2024-05-01 Oslo"},
     ),
-    Scenario(
+    scenario(
         "back-dated between two",
-        (
-            said("2024-01-10", lives("Oslo")),
-            said("2024-09-01", lives("Rome")),
-            said("2024-10-01", lives("Paris", "2024-06-01")),
-        ),
+        episodes("2024-01-10 Oslo; 2024-09-01 Rome; 2024-10-01 Paris since 2024-06-01"),
         MOVES,
-        (
-            at("2024-03-01", OSLO),
-            at("2024-07-01", PARIS),
-            at("2024-09-02", ROME),
-            at(None, ROME),
-            at("2024-07-01", OSLO, after=2),
-            at("2024-09-02", OSLO, after=1),
-            at(None, ROME, after=2),
-        ),
+        "2024-03-01 Oslo; 2024-07-01 Paris; 2024-09-02 Rome; now Rome",
+        {1: "2024-09-02 Oslo", 2: "2024-07-01 Oslo; now Rome"},
     ),
-    Scenario(
+    scenario(
         "out of order",
-        (said("2024-06-01", lives("Paris")), said("2024-01-10", lives("Oslo"))),
+        episodes("2024-06-01 Paris; 2024-01-10 Oslo"),
         MOVES,
-        (
-            at("2024-02-01", OSLO),
-            at("2024-07-01", PARIS),
-            at(None, PARIS),
-            at("2024-02-01", after=1),
-            at(None, PARIS, after=1),
-        ),
+        "2024-02-01 Oslo; 2024-07-01 Paris; now Paris",
+        {1: "2024-02-01 nothing; now Paris"},
     ),
-    Scenario(
+    scenario(
         "returning",
-        (said("2024-01-10", lives("Oslo")), said("2024-06-01", lives("Paris")), said("2024-09-01", lives("Oslo"))),
+        episodes("2024-01-10 Oslo; 2024-06-01 Paris; 2024-09-01 Oslo"),
         MOVES,
-        (
-            at("2024-03-01", OSLO),
-            at("2024-07-01", PARIS),
-            at("2024-10-01", OSLO),
-            at(None, OSLO),
-            at(None, PARIS, after=2),
-            at("2024-10-01", PARIS, after=2),
-            at("2024-10-01", OSLO, after=1),
-        ),
+        "2024-03-01 Oslo; 2024-07-01 Paris; 2024-10-01 Oslo; now Oslo",
+        {1: "2024-10-01 Oslo", 2: "now Paris; 2024-10-01 Paris"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "returning twice",
-        (
-            said("2020-01-10", lives("Oslo")),
-            said("2021-01-10", lives("Paris")),
-            said("2022-01-10", lives("Oslo")),
-            said("2023-01-10", lives("Paris")),
-            said("2024-01-10", lives("Oslo")),
-        ),
+        episodes("2020-01-10 Oslo; 2021-01-10 Paris; 2022-01-10 Oslo; 2023-01-10 Paris; 2024-01-10 Oslo"),
         MOVES,
-        (
-            at("2020-06-01", OSLO),
-            at("2021-06-01", PARIS),
-            at("2022-06-01", OSLO),
-            at("2023-06-01", PARIS),
-            at(None, OSLO),
-            at(None, PARIS, after=4),
-            at("2022-06-01", PARIS, after=2),
-        ),
+        "2020-06-01 Oslo; 2021-06-01 Paris; 2022-06-01 Oslo; 2023-06-01 Paris; now Oslo",
+        {2: "2022-06-01 Paris", 4: "now Paris"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "returning, the stay between learned last",
-        (said("2024-09-01", lives("Oslo")), said("2024-01-10", lives("Oslo")), said("2024-06-01", lives("Paris"))),
+        episodes("2024-09-01 Oslo; 2024-01-10 Oslo; 2024-06-01 Paris"),
         MOVES,
-        (
-            at("2024-03-01", OSLO),
-            at("2024-07-01", PARIS),
-            at("2024-10-01", OSLO),
-            at(None, OSLO),
-            at("2024-07-01", OSLO, after=2),
-            at("2024-07-01", after=1),
-        ),
+        "2024-03-01 Oslo; 2024-07-01 Paris; 2024-10-01 Oslo; now Oslo",
+        {1: "2024-07-01 nothing", 2: "2024-07-01 Oslo"},
     ),
-    Scenario(
+    scenario(
         "five moves, shuffled",
-        (
-            said("2022-01-10", lives("Rome")),
-            said("2020-01-10", lives("Oslo")),
-            said("2024-01-10", lives("Bergen")),
-            said("2021-01-10", lives("Paris")),
-            said("2023-01-10", lives("Kyoto")),
-        ),
+        episodes("2022-01-10 Rome; 2020-01-10 Oslo; 2024-01-10 Bergen; 2021-01-10 Paris; 2023-01-10 Kyoto"),
         MOVES,
-        (
-            at("2019-06-01"),
-            at("2020-06-01", OSLO),
-            at("2021-06-01", PARIS),
-            at("2022-06-01", ROME),
-            at("2023-06-01", KYOTO),
-            at(None, BERGEN),
-            at("2023-06-01", ROME, after=2),
-            at(None, BERGEN, after=3),
-        ),
+        "2019-06-01 nothing; 2020-06-01 Oslo; 2021-06-01 Paris; 2022-06-01 Rome; 2023-06-01 Kyoto; now Bergen",
+        {2: "2023-06-01 Rome", 3: "now Bergen"},
     ),
-    Scenario(
+    scenario(
         "three values that began together and apart",
-        (
-            said("2024-04-02", lives("Rome", "2024-03-01")),
-            said("2024-01-10", lives("Oslo")),
-            said("2024-04-01", lives("Paris", "2024-03-01")),
-        ),
+        episodes("2024-04-02 Rome since 2024-03-01; 2024-01-10 Oslo; 2024-04-01 Paris since 2024-03-01"),
         MOVES,
-        (
-            at("2024-02-01", OSLO),
-            at("2024-03-15", ROME),
-            at(None, ROME),
-            at("2024-02-01", after=1),
-            at("2024-03-15", ROME, after=2),
-        ),
+        "2024-02-01 Oslo; 2024-03-15 Rome; now Rome",
+        {1: "2024-02-01 nothing", 2: "2024-03-15 Rome"},
     ),
-    Scenario(
+    scenario(
         "an earlier stay told after a later one, with both its dates",
-        (
-            said("2020-01-10", lives("Oslo")),
-            said("2023-01-10", lives("Paris", "2022-01-01", "2022-07-01")),
-            said("2023-02-10", lives("Oslo")),
-        ),
+        episodes("2020-01-10 Oslo; 2023-01-10 Paris since 2022-01-01 until 2022-07-01; 2023-02-10 Oslo"),
         MOVES,
-        (
-            at("2021-06-01", OSLO),
-            at("2022-03-01", PARIS),
-            at("2022-09-01"),
-            at("2023-03-01", OSLO),
-            at(None, OSLO),
-            at("2022-03-01", OSLO, after=1),
-            at("2023-03-01", after=2),
-        ),
+        "2021-06-01 Oslo; 2022-03-01 Paris; 2022-09-01 nothing; 2023-03-01 Oslo; now Oslo",
+        {1: "2022-03-01 Oslo", 2: "2023-03-01 nothing"},
     ),
-    Scenario(
+    scenario(
         "overlapping stays",
-        (
-            said("2024-01-10", lives("Oslo", "2024-01-01", "2024-06-01")),
-            said("2024-05-10", lives("Paris", "2024-05-01")),
-        ),
+        episodes("2024-01-10 Oslo since 2024-01-01 until 2024-06-01; 2024-05-10 Paris since 2024-05-01"),
         MOVES,
-        (
-            at("2024-04-01", OSLO),
-            at("2024-05-15", PARIS),
-            at("2024-06-15", PARIS),
-            at("2024-05-15", OSLO, after=1),
-            at("2024-06-15", after=1),
-        ),
+        "2024-04-01 Oslo; 2024-05-15 Paris; 2024-06-15 Paris",
+        {1: "2024-05-15 Oslo; 2024-06-15 nothing"},
     ),
-    Scenario(
+    scenario(
         "stays with gaps between",
-        (
-            said("2024-01-10", lives("Oslo", "2020-01-01", "2021-01-01")),
-            said("2024-02-10", lives("Paris", "2022-01-01", "2023-01-01")),
-            said("2024-03-10", lives("Oslo", "2023-06-01", "2023-12-01")),
+        episodes(
+            "2024-01-10 Oslo since 2020-01-01 until 2021-01-01; 2024-02-10 Paris since 2022-01-01 until 2023-01-01; 2024-03-10 Oslo since 2023-06-01 until 2023-12-01"
         ),
         MOVES,
-        (
-            at("2020-06-01", OSLO),
-            at("2021-06-01"),
-            at("2022-06-01", PARIS),
-            at("2023-03-01"),
-            at("2023-07-01", OSLO),
-            at(None),
-            at("2023-07-01", after=2),
-            at("2020-06-01", OSLO, after=1),
-        ),
+        "2020-06-01 Oslo; 2021-06-01 nothing; 2022-06-01 Paris; 2023-03-01 nothing; 2023-07-01 Oslo; now nothing",
+        {1: "2020-06-01 Oslo", 2: "2023-07-01 nothing"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "one episode tells the old and the new",
-        (said("2024-01-10", lives("Oslo", "2020-01-01", "2023-05-01"), lives("Paris", "2023-05-01")),),
+        episodes("2024-01-10 Oslo since 2020-01-01 until 2023-05-01 + Paris since 2023-05-01"),
         MOVES,
-        (at("2022-01-01", OSLO), at("2023-05-01", PARIS), at(None, PARIS), at(None, after=0), at(None, PARIS, after=1)),
+        "2022-01-01 Oslo; 2023-05-01 Paris; now Paris",
+        {0: "now nothing", 1: "now Paris"},
     ),
-    Scenario(
+    scenario(
         "an old start told after the move",
-        (
-            said("2024-01-10", lives("Oslo")),
-            said("2024-06-01", lives("Paris")),
-            said("2024-12-01", lives("Oslo", "2020-01-01")),
-        ),
+        episodes("2024-01-10 Oslo; 2024-06-01 Paris; 2024-12-01 Oslo since 2020-01-01"),
         MOVES,
-        (
-            at("2019-06-01"),
-            at("2022-01-01", OSLO),
-            at("2024-03-01", OSLO),
-            at(None, PARIS),
-            at("2022-01-01", after=2),
-            at(None, PARIS, after=2),
-        ),
+        "2019-06-01 nothing; 2022-01-01 Oslo; 2024-03-01 Oslo; now Paris",
+        {2: "2022-01-01 nothing; now Paris"},
         stored=2,
     ),
-    Scenario(
+    scenario(
         "a plan is brought forward, then called off",
         (said("2024-01-10", MEETS_LATE), said("2024-02-10", MEETS_EARLY), said("2024-03-10", CALLED_OFF)),
         PLANS,
-        (
-            at("2090-08-24", MEETS_LATE.sentence, after=1),
-            at("2090-08-24", MEETS_EARLY.sentence, after=2),
-            at("2090-08-24", CALLED_OFF.sentence),
-            at(None, CALLED_OFF.sentence),
-        ),
+        "2090-08-24 not to meet Bo; now not to meet Bo",
+        {1: "2090-08-24 is to meet Bo", 2: "2090-08-24 decided to meet Bo"},
         stored=3,
     ),
 )

@@ -1,7 +1,5 @@
 """A model that reads exactly the facts, dates and verdicts of a scenario."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

@@ -4,11 +4,10 @@ The tables are in `changes` (facts that end others), `corrected` (errors), `besi
 `dating` (dates, zones, precision) and `resting` (premises that end).
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
 from kg_memory.models.graph import FactKind, VerdictKind
 
@@ -150,9 +149,37 @@ def said(at: str, *facts: Told) -> Said:
     return Said(at, facts)
 
 
-def at(as_of: str | None, *expect: str, after: int | None = None, doubtful: Iterable[str] = ()) -> Point:
-    """Return the point at which *expect* are the facts, of which *doubtful* are doubtful."""
-    return Point(as_of, frozenset(expect), after, frozenset(doubtful))
+def scenario(
+    name: str,
+    episodes: tuple[Said, ...],
+    verdicts: tuple[Verdict, ...],
+    expected: str,
+    after: Mapping[int, str] | None = None,
+    **rest: Any,
+) -> Scenario:
+    """Return the scenario with the *expected* final facts, and those believed *after* a number of episodes.
+
+    Both are texts such as ``2024-03-01 Oslo + Acme?; 2025-01-01 nothing; now Paris``: at each instant the facts, by the
+    last words of their sentences, with a question mark if they are doubtful.
+    """
+    sentences = list(dict.fromkeys(told.sentence for each in episodes for told in each.facts))
+    points = tuple(
+        _point(text, sentences, number)
+        for number, texts in {None: expected, **(after or {})}.items()
+        for text in texts.split("; ")
+    )
+    return Scenario(name, episodes, verdicts, points, **rest)
+
+
+def _point(text: str, sentences: list[str], after: int | None) -> Point:
+    as_of, facts = text.split(" ", 1)
+    expect, doubtful = set(), set()
+    for words in facts.split(" + ") if facts != "nothing" else ():
+        (found,) = (each for each in sentences if each.endswith(words.removesuffix("?")))
+        expect.add(found)
+        if words.endswith("?"):
+            doubtful.add(found)
+    return Point(None if as_of == "now" else as_of, frozenset(expect), after, frozenset(doubtful))
 
 
 def each_pair(kind: VerdictKind, *sentences: str, confidence: float = 0.95) -> tuple[Verdict, ...]:

@@ -1,10 +1,9 @@
 """All methods that accept a time accept a `date` as a day."""
 
 from datetime import UTC, date, datetime
-from typing import Any
 
 
-def test_date_objects_are_accepted_as_days(memory: Any, namespace: str):
+def test_date_objects_are_accepted_as_days(memory, namespace):
     day = date(2024, 1, 2)
     added = memory.add("I live in Oslo.", speaker="Ann", at=day, expires_at=date(2130, 1, 1), namespace=namespace)
     memory.add_many([{"content": "I know Bob.", "speaker": "Ann", "at": day}], namespace=namespace)

@@ -1,7 +1,5 @@
 """Every way to add a message preserves its UTC offset, so that "today" is the local day."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -23,7 +21,6 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.dated import dated
 from kg_memory.text.message_fields import parse_time
 from tests.cli_home import Run, home_of_the_module, result, run_here  # noqa: F401 - fixtures
-from tests.scripted import Scripted
 
 MOVED = "I moved to Cusco today."
 # Local time is always 1 June; in UTC it is 2 June, 31 May, 31 May and 31 May.
@@ -96,19 +93,19 @@ def _check(memory: GraphMemory, namespace: str, at: str) -> None:
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_today_is_resolved_in_the_message_offset(offline: GraphMemory, namespace: str, door: Door, at: str) -> None:
+def test_today_is_resolved_in_the_message_offset(offline, namespace, door, at):
     door(offline, namespace, at)
     _check(offline, namespace, at)
 
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
-def test_export_preserves_the_offset(offline: GraphMemory, namespace: str, tmp_path: Path, at: str) -> None:
+def test_export_preserves_the_offset(offline, namespace, tmp_path, at):
     _export_and_import(offline, namespace, at, tmp_path)
     _check(offline, namespace, at)
 
 
 @pytest.mark.parametrize("at", SAID.values(), ids=SAID)
-def test_mem0_timestamp_preserves_its_offset(offline: GraphMemory, at: str) -> None:
+def test_mem0_timestamp_preserves_its_offset(offline, at):
     mem0 = Memory(graph=offline, collection=f"c{at[-6:]}")
     mem0.add([{"role": "user", "name": "Ramiro", "content": MOVED}], user_id="u", timestamp=at)
     _check(offline, mem0.namespace_of(user_id="u"), at)
@@ -122,9 +119,7 @@ def test_mem0_timestamp_preserves_its_offset(offline: GraphMemory, at: str) -> N
         ("chat.txt", lambda at: f"[{at}] Ramiro: {MOVED}\n[{at}] Eva: Oh.", ("--format", "chat")),
     ],
 )
-def test_ingest_preserves_the_offsets_in_files(
-    run: Run, tmp_path: Path, name: str, write: Callable[[str], str], options: tuple[str, ...], at: str
-) -> None:
+def test_ingest_preserves_the_offsets_in_files(run, tmp_path, name, write, options, at):
     (tmp_path / name).write_text(write(at), "utf-8")
     namespace = f"{name}{at}"
     code, _, err = run("ingest", tmp_path / name, *options, "-n", namespace)
@@ -135,9 +130,7 @@ def test_ingest_preserves_the_offsets_in_files(
     assert f"2026-06-01 {at[11:16]} " in run("ask", "Where did Ramiro move?", "-n", namespace)[1]
 
 
-def test_undated_fact_shows_the_local_day_of_its_message(
-    offline: GraphMemory, namespace: str, rows: Callable[..., list[dict[str, Any]]]
-) -> None:
+def test_undated_fact_shows_the_local_day_of_its_message(offline, namespace, rows):
     offline.add("I like beer.", speaker="Ramiro", at=SAID["in the evening"], namespace=namespace)
     assert "said on 1 June 2026" in str(offline.context("What does Ramiro like?", namespace=namespace))
     assert "said on 1 June 2026" in str(offline.profile("Ramiro", namespace=namespace))
@@ -145,14 +138,14 @@ def test_undated_fact_shows_the_local_day_of_its_message(
     assert dated({**row["fact"], "kind": "event"}) == "Ramiro likes beer (said on 2026-06-01)"
 
 
-def test_time_without_offset_is_shown_as_utc(offline: GraphMemory, namespace: str) -> None:
+def test_time_without_offset_is_shown_as_utc(offline, namespace):
     offline.add(MOVED, speaker="Ramiro", at="2026-06-02T02:30", namespace=namespace)
     context = str(offline.context("Where did Ramiro move?", namespace=namespace))
     assert "(since 2 June 2026)" in context
     assert "\n2 June 2026 02:30 UTC:\n" in context
 
 
-def test_prompt_shows_previous_messages_in_their_offset(model: Scripted, memory: GraphMemory) -> None:
+def test_prompt_shows_previous_messages_in_their_offset(model, memory):
     for at in (SAID["in the evening"], "2026-06-02T08:00:00-05:00"):
         memory.add(MOVED, speaker="Ramiro", at=at, thread="t")
     shown = [ask.fields["previous"] for ask in model.asked if ask.fields.get("previous")]
@@ -176,10 +169,10 @@ TIMES = {
 
 
 @pytest.mark.parametrize(("value", "expected"), TIMES.items())
-def test_parse_time_preserves_the_offset(value: Any, expected: str) -> None:
+def test_parse_time_preserves_the_offset(value, expected):
     assert parse_time(value).isoformat() == expected
 
 
-def test_parse_time_refuses_times_outside_the_calendar() -> None:
+def test_parse_time_refuses_times_outside_the_calendar():
     with pytest.raises(InputError, match="0001-01-01"):
         parse_time("0001-01-01T00:00:00+23:00")

@@ -1,7 +1,5 @@
 """Facts without any belief: each lost to another fact, and a verdict names it."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.memory.memory import GraphMemory

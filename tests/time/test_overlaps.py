@@ -1,7 +1,5 @@
 """Homes and jobs by the offline model: single-valued facts do not overlap, unless both have stated dates."""
 
-from __future__ import annotations
-
 from itertools import combinations, permutations
 
 import pytest

@@ -1,7 +1,5 @@
 """All scenarios, in several orders of arrival, through the real ingestion graph on a real database."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

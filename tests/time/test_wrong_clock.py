@@ -1,18 +1,14 @@
 """A database clock that is a day ahead for some writes loses no facts."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
-
-from kg_memory.memory.memory import GraphMemory
 
 DAY = 86_400_000_000
 
 
 @pytest.mark.parametrize("ahead", list(itertools.product((0, DAY), repeat=3)))
-def test_forget_restores_an_ended_fact_under_clock_skew(memory: GraphMemory, namespace, ahead):
+def test_forget_restores_an_ended_fact_under_clock_skew(memory, namespace, ahead):
     right = memory.driver.clock
 
     def on(day):

@@ -1,7 +1,5 @@
 """Helpers of the tests of export and import."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """A small graph in Graphiti's form, made by hand: as nodes and links in FalkorDB, and as a dump of Neo4j."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A warm process that forks a child for each export or import, which may be killed at any command."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kg_memory import GraphMemory, Settings

@@ -1,7 +1,5 @@
 """GraphML and Cytoscape JSON are valid for other programs, whatever the names contain."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any, Literal
@@ -68,7 +66,7 @@ def drawn(memory: GraphMemory, model: Scripted, namespace: str) -> GraphMemory:
     return memory
 
 
-def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn: GraphMemory, namespace: str):
+def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn, namespace):
     root = ET.fromstring(exported(drawn, namespace, form="graphml"))
     keys = {each.get("id"): each.get("attr.name") for each in root.iter(f"{SPACE}key")}
 
@@ -98,7 +96,7 @@ def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn: GraphMemory, na
     ]
 
 
-def test_cytoscape_json_follows_its_schema(drawn: GraphMemory, namespace: str):
+def test_cytoscape_json_follows_its_schema(drawn, namespace):
     """The Cytoscape export follows its schema: unique ids, and edges between exported nodes.
 
     Features: D13.
@@ -114,7 +112,7 @@ def test_cytoscape_json_follows_its_schema(drawn: GraphMemory, namespace: str):
     assert all(isinstance(each.data["evidence"], list) and each.data["evidence"] for each in found.edges)
 
 
-def test_drawing_is_no_import_and_needs_a_stored_namespace(drawn: GraphMemory, namespace: str):
+def test_drawing_is_no_import_and_needs_a_stored_namespace(drawn, namespace):
     with pytest.raises(InputError, match="not an export of kg-memory"):
         drawn.data.import_(io.BytesIO(exported(drawn, namespace, form="cytoscape")))
     for form in ("graphml", "cytoscape"):

@@ -1,16 +1,12 @@
 """Graphiti's edges become declared facts and its episodes messages; no model is asked about the edges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import graph_key
 from kg_memory.models.operations import ImportResult
@@ -41,7 +37,7 @@ def facts_about_ann(memory: GraphMemory, namespace: str, **when: Any) -> list[tu
     ]
 
 
-def test_import_gives_edges_their_dates(there: GraphMemory, server: Server, namespace: str):
+def test_import_gives_edges_their_dates(there, server, namespace):
     asked = len(there.driver.model.asked)
     done = bring(there, f"{server.url}#{GRAPH}", namespace)
     assert len(there.driver.model.asked) == asked
@@ -61,13 +57,13 @@ def test_import_gives_edges_their_dates(there: GraphMemory, server: Server, name
     assert flaws(lambda cypher: there.driver.store.database.query(graph_key(namespace), cypher, {}, write=False)) == []
 
 
-def test_a_new_statement_ends_an_imported_fact(there: GraphMemory, server: Server, namespace: str):
+def test_a_new_statement_ends_an_imported_fact(there, server, namespace):
     bring(there, f"{server.url}#{GRAPH}", namespace)
     there.add("I moved to Rome", speaker="Ann", at="2024-06-01", namespace=namespace)
     assert ("Ann lives in Paris", 2, 6) in facts_about_ann(there, namespace)
 
 
-def test_neo4j_dump_imports_the_same_as_the_graph(there: GraphMemory, server: Server, namespace: str, tmp_path: Path):
+def test_neo4j_dump_imports_the_same_as_the_graph(there, server, namespace, tmp_path):
     bring(there, f"{server.url}#{GRAPH}", namespace)
     facts = facts_about_ann(there, namespace)
     graphiti_graph.dump(tmp_path / "neo4j.json")
@@ -86,9 +82,7 @@ def test_neo4j_dump_imports_the_same_as_the_graph(there: GraphMemory, server: Se
         ('"group_id": "ann"', '"group_id": "bob"', r"2 groups; choose one with --group, such as one of \['ann', 'bob"),
     ],
 )
-def test_wrong_dump_raises_with_advice_and_changes_nothing(
-    memory: GraphMemory, namespace: str, tmp_path: Path, right: str | None, wrong: str, said: str
-):
+def test_wrong_dump_raises_with_advice_and_changes_nothing(memory, namespace, tmp_path, right, wrong, said):
     path = tmp_path / "neo4j.json"
     graphiti_graph.dump(path)
     good = path.read_text("utf-8")
@@ -100,7 +94,7 @@ def test_wrong_dump_raises_with_advice_and_changes_nothing(
     assert namespace not in memory.data.namespaces()
 
 
-def test_import_raises_for_unknown_group_or_graph(there: GraphMemory, server: Server, namespace: str):
+def test_import_raises_for_unknown_group_or_graph(there, server, namespace):
     with pytest.raises(InputError, match="no group 'eve'"):
         bring(there, f"{server.url}#{GRAPH}", namespace, group="eve")
     with pytest.raises(InputError, match="no graph 'none' on that server"):

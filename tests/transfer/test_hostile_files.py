@@ -1,7 +1,5 @@
 """A wrong file raises with its line, the problem and the remedy; nothing of it is stored."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
@@ -150,7 +148,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_file_raises_with_advice_and_changes_nothing(scripted: GraphMemory, good: list[str], name: str):
+def test_wrong_file_raises_with_advice_and_changes_nothing(scripted, good, name):
     wrong, said = WRONG[name]
     with pytest.raises(InputError, match=said):
         scripted.data.import_(io.BytesIO(wrong(good)), namespace=TO)
@@ -159,13 +157,13 @@ def test_wrong_file_raises_with_advice_and_changes_nothing(scripted: GraphMemory
     assert left_aside(scripted.driver.store.database) == []
 
 
-def test_every_property_of_an_export_is_known(good: list[str]):
+def test_every_property_of_an_export_is_known(good):
     for told in map(json.loads, good[1:-1]):
         shape = NODES[told["label"]] if "label" in told else RELATIONS[told["type"]].shape
         assert told.get("properties", {}).keys() <= {*_TYPES, *shape.types}, told
 
 
-def test_missing_property_gets_its_default(scripted: GraphMemory, good: list[str]):
+def test_missing_property_gets_its_default(scripted, good):
     missing = [
         changed("Entity", {"aliases": ...}),
         changed("Verdict", {"reason": ...}),
@@ -181,7 +179,7 @@ def test_missing_property_gets_its_default(scripted: GraphMemory, good: list[str
         assert scripted.privacy.forget(everything=True, namespace=namespace)
 
 
-def test_import_of_gzip_bomb_uses_little_memory(scripted: GraphMemory, good: list[str]):
+def test_import_of_gzip_bomb_uses_little_memory(scripted, good):
     place = first(good, "Episode")
     line = json.loads(good[place])["properties"]
     copies = ({**line, "id": f"e{number}", "content": "x" * 900_000} for number in range(100))
@@ -196,7 +194,7 @@ def test_import_of_gzip_bomb_uses_little_memory(scripted: GraphMemory, good: lis
     assert most < 60_000_000
 
 
-def test_names_that_look_like_cypher_are_stored_as_text(scripted: GraphMemory, good: list[str]):
+def test_names_that_look_like_cypher_are_stored_as_text(scripted, good):
     evil = "'}) MATCH (n) DETACH DELETE n //"
     data = changed("Entity", {"name": evil, "type": "`:Fact", "summary": "\x01\u2028\U0001f4a7$rows"})(good)
     scripted.data.import_(io.BytesIO(data), namespace="evil")
@@ -204,7 +202,7 @@ def test_names_that_look_like_cypher_are_stored_as_text(scripted: GraphMemory, g
     assert len(scripted.entities.list(namespace="evil")) == len(scripted.entities.list(namespace=FROM))
 
 
-def test_handwritten_file_needs_no_words_vectors_or_counts(scripted: GraphMemory):
+def test_handwritten_file_needs_no_words_vectors_or_counts(scripted):
     told = [json.loads(each) for each in exported(scripted, SMALL).decode().splitlines()]
     bare = [{name: value for name, value in each.items() if name != "words"} for each in told]
     for each in bare[1:-1]:
@@ -219,7 +217,7 @@ def test_handwritten_file_needs_no_words_vectors_or_counts(scripted: GraphMemory
     assert {each.content for each in found.episodes} == {"I moved to Oslo", "I moved to Paris"}
 
 
-def test_endless_line_is_not_read_to_its_end(scripted: GraphMemory, good: list[str], monkeypatch):
+def test_endless_line_is_not_read_to_its_end(scripted, good, monkeypatch):
     monkeypatch.setattr(files, "LONGEST_LINE", 5000)
     endless = (
         "".join(f"{each}\n" for each in good[:1]).encode() + b'{"label":"Entity","properties":{"id":"' + b"x" * 20_000
@@ -228,7 +226,7 @@ def test_endless_line_is_not_read_to_its_end(scripted: GraphMemory, good: list[s
         scripted.data.import_(io.BytesIO(endless), namespace=TO)
 
 
-def test_truncated_gzip_file_raises(scripted: GraphMemory, good: list[str]):
+def test_truncated_gzip_file_raises(scripted, good):
     packed = gzip.compress(signed(good))
     with pytest.raises(InputError, match="not a complete gzip file"):
         scripted.data.import_(io.BytesIO(packed[:-200]), namespace=TO)
@@ -237,7 +235,7 @@ def test_truncated_gzip_file_raises(scripted: GraphMemory, good: list[str]):
     assert not whole(scripted, TO)
 
 
-def test_vectors_of_another_model_raise_or_are_embedded_again(scripted: GraphMemory, good: list[str]):
+def test_vectors_of_another_model_raise_or_are_embedded_again(scripted, good):
     other = signed([good[0].replace('"model":"hash"', '"model":"other"'), *good[1:]])
     with pytest.raises(
         EmbeddingMismatch, match="vectors of 'other', not of 'hash'; import with that model, or without"

@@ -1,15 +1,11 @@
 """Export and import are killed at every command: no partial result is visible, and the next run cleans up."""
 
-from __future__ import annotations
-
 import io
 import os
-from pathlib import Path
 
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.schema import LOCK
 from tests.faults.nursery import Nursery
@@ -26,7 +22,7 @@ def scripted(scripted: GraphMemory) -> GraphMemory:
     return scripted
 
 
-def test_killed_export_or_import_leaves_no_partial_result(scripted: GraphMemory, server: Server, tmp_path: Path):
+def test_killed_export_or_import_leaves_no_partial_result(scripted, server, tmp_path):
     plan = Plan()
     kept, data = whole(scripted, KEPT), exported(scripted, KEPT)
     scripted.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace="other")

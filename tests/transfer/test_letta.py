@@ -1,7 +1,5 @@
 """Import of Letta agent files of both forms: blocks, messages and texts, once, and all or nothing."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import UTC, datetime
@@ -12,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory import GraphMemory
 from kg_memory.contrib.importers.from_letta import read_letta
 from kg_memory.contrib.letta import Block, Blocks
 from kg_memory.errors import InputError
@@ -78,7 +75,7 @@ def put(path: Path, document: Any, *, twice: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_import_stores_blocks_messages_and_archive_of_agent(memory: GraphMemory, namespace, tmp_path, twice):
+def test_import_stores_blocks_messages_and_archive_of_agent(memory, namespace, tmp_path, twice):
     path = put(tmp_path / "sam.af", NEW, twice=twice)
     assert memory.data.import_from("letta", path, namespace=namespace).left_out == {
         "empty blocks": 1,
@@ -107,7 +104,7 @@ def test_import_stores_blocks_messages_and_archive_of_agent(memory: GraphMemory,
     assert blocks.get("human", user).value == "Name: Ann\nLikes tea", "the file says nothing later"
 
 
-def test_import_reads_the_old_form_of_the_file(memory: GraphMemory, namespace, tmp_path):
+def test_import_reads_the_old_form_of_the_file(memory, namespace, tmp_path):
     memory.data.import_from("letta", put(tmp_path / "sam.af", OLD), namespace=namespace, read=False)
     version = Blocks(memory).get("human", {"user_id": namespace})
     assert (version.value, version.at, version.by) == ("Name: Ann", datetime.fromisoformat(AT).astimezone(UTC), "Sam")

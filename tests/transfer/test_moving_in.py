@@ -1,7 +1,5 @@
 """Import from Zep, memvara and tables: facts without a model, all or nothing, once."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import tracemalloc
@@ -64,9 +62,7 @@ ANN = [("Ann lives in Bergen", at(2020, 1, 1), at(2024, 3, 1)), ("Ann lives in å
 
 
 @pytest.mark.parametrize("form", ["lines", "pages", "one document"])
-def test_zep_edges_become_facts_with_dates_and_source_times(
-    declaring: GraphMemory, namespace: str, tmp_path: Path, form: str
-):
+def test_zep_edges_become_facts_with_dates_and_source_times(declaring, namespace, tmp_path, form):
     path = tmp_path / "zep.json"
     if form == "lines":
         put(path, ZEP)
@@ -93,7 +89,7 @@ def test_zep_edges_become_facts_with_dates_and_source_times(
     assert [fact.sentence for fact in declaring.facts.about("Ann", as_of="2022", namespace=namespace)] == [ANN[0][0]]
 
 
-def test_repeated_import_adds_only_what_zep_learned_since(declaring: GraphMemory, namespace: str, tmp_path: Path):
+def test_repeated_import_adds_only_what_zep_learned_since(declaring, namespace, tmp_path):
     path = put(tmp_path / "zep.json", [*NODES, {**BERGEN, "invalid_at": None, "expired_at": None}])
     assert declaring.data.import_from("zep", path, namespace=namespace).repeated == 0
     assert periods(declaring.facts.about("Ann", namespace=namespace)) == [(ANN[0][0], ANN[0][1], None)]
@@ -135,7 +131,7 @@ def claims(path: Path) -> Path:
     return path
 
 
-def test_memvara_claims_have_the_precision_of_their_dates(declaring: GraphMemory, namespace: str, tmp_path: Path):
+def test_memvara_claims_have_the_precision_of_their_dates(declaring, namespace, tmp_path):
     path = claims(tmp_path / "memvara.db")
     before = path.read_bytes()
     done = declaring.data.import_from("memvara", path, namespace=namespace, read=False)
@@ -151,7 +147,7 @@ def test_memvara_claims_have_the_precision_of_their_dates(declaring: GraphMemory
     assert path.read_bytes() == before
 
 
-def test_table_rows_become_declared_facts(declaring: GraphMemory, namespace: str, tmp_path: Path):
+def test_table_rows_become_declared_facts(declaring, namespace, tmp_path):
     table = tmp_path / "facts.csv"
     table.write_text(
         "subject,predicate,object,valid_at,invalid_at,at\n"
@@ -185,7 +181,7 @@ BAD: list[tuple[str, list[Any], str]] = [
 
 @pytest.mark.parametrize(("origin", "records", "problem"), BAD)
 def test_wrong_record_raises_with_its_number_and_stores_nothing(
-    declaring: GraphMemory, namespace: str, tmp_path: Path, origin: str, records: list[Any], problem: str
+    declaring, namespace, tmp_path, origin, records, problem
 ):
     path = tmp_path / "x.json"
     if records:
@@ -195,7 +191,7 @@ def test_wrong_record_raises_with_its_number_and_stores_nothing(
     assert declaring.stats(namespace=namespace).episodes == 0
 
 
-def test_memvara_store_that_is_invalid_or_newer_raises(tmp_path: Path):
+def test_memvara_store_that_is_invalid_or_newer_raises(tmp_path):
     (tmp_path / "x.db").write_bytes(b"not a database, and long enough to have been one" * 10)
     with pytest.raises(InputError, match=r"encrypted stores cannot be read"):
         load_plugin("importers", "memvara")(tmp_path / "x.db", None)
@@ -216,13 +212,13 @@ def test_memvara_store_that_is_invalid_or_newer_raises(tmp_path: Path):
         ('{"items": [], "next_cursor": null}', "has no records"),
     ],
 )
-def test_invalid_json_raises_with_its_line(tmp_path: Path, text: str, problem: str):
+def test_invalid_json_raises_with_its_line(tmp_path, text, problem):
     (tmp_path / "x.json").write_text(text, "utf-8")
     with pytest.raises(InputError, match=problem):
         list(read_json_records(tmp_path / "x.json", ["items"]))
 
 
-def test_a_large_document_is_read_record_by_record(tmp_path: Path):
+def test_a_large_document_is_read_record_by_record(tmp_path):
     path = tmp_path / "large.json"
     with path.open("w", encoding="utf-8") as file:
         file.write('{"results": [')
@@ -241,7 +237,7 @@ def test_a_large_document_is_read_record_by_record(tmp_path: Path):
     assert peak < 2_000_000, f"{peak:,} bytes at once"
 
 
-def test_killed_import_run_again_doubles_and_loses_nothing(server: Any, namespace: str, tmp_path: Path):
+def test_killed_import_run_again_doubles_and_loses_nothing(server, namespace, tmp_path):
     people = [{**NODES[0], "uuid": f"p{n}", "name": f"Person {n}"} for n in range(12)]
     edges = [
         {**OSLO, "uuid": f"x{n}", "source_node_uuid": f"p{n}", "fact": f"Person {n} lives in Oslo", "episode_uuids": []}

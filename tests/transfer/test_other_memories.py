@@ -1,7 +1,5 @@
 """Mem0's and LangMem's sentences become episodes, dated and by their owners."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
@@ -42,7 +40,7 @@ def put(path: Path, told: Any, *, a_line_each: bool = False) -> Path:
 
 
 @pytest.mark.parametrize("form", [{"results": [MEMORY, CHANGED], "relations": []}, [MEMORY, CHANGED], None])
-def test_mem0_memory_has_date_of_last_change_and_user_speaker(tmp_path: Path, form: Any):
+def test_mem0_memory_has_date_of_last_change_and_user_speaker(tmp_path, form):
     path = put(tmp_path / "m.json", form or [MEMORY, CHANGED], a_line_each=form is None)
     first, second = episodes(read_mem0, path)
     about = (first.content, first.speaker, first.thread, first.source, first.source_id)
@@ -51,7 +49,7 @@ def test_mem0_memory_has_date_of_last_change_and_user_speaker(tmp_path: Path, fo
     assert times == ["2024-01-01T10:00:00-07:00", "2024-05-01T10:00:00+00:00"]
 
 
-def test_mem0_history_gives_each_change_but_no_deleted_memory(tmp_path: Path):
+def test_mem0_history_gives_each_change_but_no_deleted_memory(tmp_path):
     found = episodes(read_mem0, put(tmp_path / "h.json", HISTORY))
     assert [(each.content, each.at and each.at.month, each.source_id) for each in found] == [
         ("Likes jazz", 1, "h1"),
@@ -59,7 +57,7 @@ def test_mem0_history_gives_each_change_but_no_deleted_memory(tmp_path: Path):
     ]
 
 
-def test_deleted_mem0_memory_removes_no_other(tmp_path: Path):
+def test_deleted_mem0_memory_removes_no_other(tmp_path):
     gone = {**MEMORY, "id": "m2", "memory": "Lives in Paris", "is_deleted": True}
     nameless = {key: value for key, value in MEMORY.items() if key != "id"}
     told = [MEMORY, gone, {**nameless, "memory": "Likes tea"}, {**nameless, "memory": "A secret", "is_deleted": True}]
@@ -67,7 +65,7 @@ def test_deleted_mem0_memory_removes_no_other(tmp_path: Path):
     assert [each.content for each in found] == ["Lives in Oslo", "Likes tea"]
 
 
-def test_langmem_items_are_messages_or_records(tmp_path: Path):
+def test_langmem_items_are_messages_or_records(tmp_path):
     found = episodes(read_langmem, put(tmp_path / "l.json", [ITEM, SAID, TYPED]))
     assert [each.content for each in found] == ["Ann lives in Oslo", "Ann knows Bob", '{"age": 40, "name": "Ann"}']
     assert [each.kind for each in found] == ["message", "message", "json"]
@@ -75,7 +73,7 @@ def test_langmem_items_are_messages_or_records(tmp_path: Path):
     assert found[0].source_id == "memories/ann/k1"
 
 
-def test_memories_of_several_users_are_not_mixed(tmp_path: Path):
+def test_memories_of_several_users_are_not_mixed(tmp_path):
     both = put(tmp_path / "m.json", [MEMORY, {**MEMORY, "id": "m3", "user_id": "bob", "memory": "Is Bob"}])
     with pytest.raises(InputError, match=r"2 users; choose one with --group, such as one of \['ann', 'bob'\]"):
         read_mem0(both)
@@ -97,7 +95,7 @@ def test_memories_of_several_users_are_not_mixed(tmp_path: Path):
         (read_langmem, [{"key": "x"}], "record 1: the record has no value; pass items as Item.dict"),
         (read_langmem, [{**ITEM, "updated_at": []}, {**ITEM, "updated_at": "x"}], "record 2: updated_at is not a time"),
     ],
-)  # fmt: skip
-def test_wrong_record_raises_with_its_number(tmp_path: Path, read: Any, told: Any, said: str):
+)
+def test_wrong_record_raises_with_its_number(tmp_path, read, told, said):
     with pytest.raises(InputError, match=said):
         episodes(read, put(tmp_path / "x.json", told))

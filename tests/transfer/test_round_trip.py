@@ -1,13 +1,10 @@
 """An exported and imported graph is the same, to the last property of the last node."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import itertools
 import json
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -53,7 +50,7 @@ def live(memory: GraphMemory, namespace: str, history: list) -> None:
 
 @given(history=HISTORY)
 @limits(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_export_and_import_reproduce_any_history(scripted: GraphMemory, history: list):
+def test_export_and_import_reproduce_any_history(scripted, history):
     """Export and import reproduce any graph, byte for byte.
 
     Features: C62, D31.
@@ -73,7 +70,7 @@ def test_export_and_import_reproduce_any_history(scripted: GraphMemory, history:
     assert left_aside(scripted.driver.store.database) == []
 
 
-def test_imported_message_is_an_existing_episode_when_added(scripted: GraphMemory):
+def test_imported_message_is_an_existing_episode_when_added(scripted):
     told = [
         {"content": "I moved to Oslo", "speaker": "Ann", "at": "2024-01-01", "source_id": "m1", "source": "chat"},
         {"content": "I moved to Paris", "speaker": "Ann", "at": "2024-01-02", "thread": "t"},
@@ -110,7 +107,7 @@ def _read_anew(memory: GraphMemory, told: list) -> list:
     return found
 
 
-def test_export_compresses_by_file_name_and_is_deterministic(scripted: GraphMemory, tmp_path: Path):
+def test_export_compresses_by_file_name_and_is_deterministic(scripted, tmp_path):
     scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="zipped")
     names = ("a.jsonl.gz", "b.jsonl.gz")
     told = [scripted.data.export(tmp_path / name, namespace="zipped", progress=lambda *_: None) for name in names]
@@ -135,14 +132,14 @@ def test_export_compresses_by_file_name_and_is_deterministic(scripted: GraphMemo
         scripted.data.export("/dev/full", namespace="zipped")
 
 
-async def test_export_and_import_work_with_asyncio(scripted: GraphMemory, tmp_path: Path):
+async def test_export_and_import_work_with_asyncio(scripted, tmp_path):
     await scripted.aadd("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="async")
     await scripted.data.aexport(tmp_path / "a.jsonl", namespace="async")
     done = await scripted.data.aimport_(tmp_path / "a.jsonl", replace=True)
     assert done.records["episode"] == 1
 
 
-def test_import_raises_for_full_and_export_for_empty_namespace(scripted: GraphMemory, tmp_path: Path):
+def test_import_raises_for_full_and_export_for_empty_namespace(scripted, tmp_path):
     scripted.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace="held")
     data = exported(scripted, "held")
     before = whole(scripted, "held")

@@ -1,18 +1,15 @@
 """Export and import of the items of a KGStore, with vectors and time to live."""
 
-from __future__ import annotations
-
 import io
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.adapters.store.store import KGStore
 from kg_memory.errors import InputError
 from tests.transfer import exported, left_aside
 
 
-def test_items_are_the_same_after_a_round_trip(memory: GraphMemory, namespace: str):
+def test_items_are_the_same_after_a_round_trip(memory, namespace):
     fields: list[str] = ["text", "more[*]"]
     store = KGStore(
         memory, name=namespace, index={"dims": 64, "embed": memory.driver.embedder.embeddings, "fields": fields}, ttl={}

@@ -1,7 +1,5 @@
 """The commands export and import, as they are typed."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -24,7 +22,7 @@ def told(run: Run, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_commands_export_and_import_by_file_and_pipe(run: Run, told: Path, monkeypatch: pytest.MonkeyPatch):
+def test_commands_export_and_import_by_file_and_pipe(run, told, monkeypatch):
     file = told / "nora.jsonl.gz"
     code, out, err = run("export", file, "-n", "nora")
     assert (code, out, "2 episode" in err) == (0, "", True)
@@ -44,7 +42,7 @@ def test_commands_export_and_import_by_file_and_pipe(run: Run, told: Path, monke
     assert [each["objects"] for each in result(run, "facts", "Nora", "-n", "piped")] == [["Oslo"], ["Bergen"]]
 
 
-def test_commands_draw_pictures_and_report_errors(run: Run, told: Path):
+def test_commands_draw_pictures_and_report_errors(run, told):
     assert run("export", told / "nora.graphml", "--format", "graphml", "-n", "nora")[0] == 0
     assert (told / "nora.graphml").read_text("utf-8").endswith("</graphml>\n")
     for arguments, said in (
@@ -60,7 +58,7 @@ def test_commands_draw_pictures_and_report_errors(run: Run, told: Path):
     assert not list(told.glob("*.part"))
 
 
-def test_import_command_extracts_or_only_saves_sentences(run: Run, told: Path):
+def test_import_command_extracts_or_only_saves_sentences(run, told):
     memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
     (told / "mem0.json").write_text(json.dumps({"results": memories}), "utf-8")
     code, out, _ = run("import", told / "mem0.json", "--from", "mem0", "-n", "mem0")

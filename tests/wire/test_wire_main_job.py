@@ -1,7 +1,5 @@
 """Adding and searching with real peers: whatever a small model answers, no episode is lost or half read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A real language model and a real embedding server: their answers to our requests."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The tools in an agent, as LangMem's quickstart has them: only the import is another."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Prompt optimisers, as LangMem's guides have them, and what they learn as facts."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, datetime
 from typing import Any

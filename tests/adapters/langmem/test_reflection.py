@@ -1,7 +1,5 @@
 """Reflection in the background, as LangMem's guide to delayed processing has it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

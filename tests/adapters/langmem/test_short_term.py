@@ -1,7 +1,5 @@
 """Summaries of long conversations, as LangMem's guide to them has it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

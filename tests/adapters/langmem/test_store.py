@@ -1,7 +1,5 @@
 """`EpisodeStore`: items are episodes, so what they state is dated, superseded, traced and forgotten."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

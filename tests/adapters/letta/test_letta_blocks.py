@@ -1,7 +1,5 @@
 """Blocks are episodes: they have a history, both times, and can be redacted, forgotten, exported and paused."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 from concurrent.futures import ThreadPoolExecutor
@@ -243,10 +241,15 @@ def test_block_render_matches_letta_format_and_escapes_content(blocks, user, mem
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Block(""), lambda: Block("a b"), lambda: Block("<b>"), lambda: Block("human", limit=0),
-        lambda: Block("human", limit="5"), lambda: Block("human", per="team"), lambda: Block("human", limit=2, value="abc"),
+        lambda: Block(""),
+        lambda: Block("a b"),
+        lambda: Block("<b>"),
+        lambda: Block("human", limit=0),
+        lambda: Block("human", limit="5"),
+        lambda: Block("human", per="team"),
+        lambda: Block("human", limit=2, value="abc"),
     ],
-)  # fmt: skip
+)
 def test_block_refuses_invalid_arguments(wrong):
     with pytest.raises(SettingsError):
         wrong()

@@ -1,7 +1,5 @@
 """Letta's file tools: threads as files, and patterns that cannot hang the process."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """Sleep-time work: a block is rewritten from the facts, as a proposal for a person or at once."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from typing import Any

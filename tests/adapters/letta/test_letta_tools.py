@@ -1,7 +1,5 @@
 """The tools that users of Letta know, on a real server, and the core memory in an agent's prompt."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Mem0's verbs over the memory of the tests, sync and async alike."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import Callable, Iterator

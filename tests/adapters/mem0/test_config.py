@@ -1,7 +1,5 @@
 """Mem0's configuration: supported, ignored and refused options."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The events that `add` returns for each memory."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 

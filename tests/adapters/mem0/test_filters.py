@@ -1,7 +1,5 @@
 """Mem0's filters over memories with metadata."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

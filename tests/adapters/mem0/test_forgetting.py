@@ -1,7 +1,5 @@
 """Deleted memories leave no trace in the database."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """An export of Mem0 is imported into the namespaces of `Memory`, and works like memories added here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +37,7 @@ def memories(moved: Memory) -> set[str]:
     return {item["memory"] for item in moved.get_all(user_id="alice")["results"]}
 
 
-def test_mem0_add_ends_imported_fact(moved: Memory, tmp_path: Path):
+def test_mem0_add_ends_imported_fact(moved, tmp_path):
     load(moved, tmp_path / "m.json", OSLO, TEA)
     assert memories(moved) == {"user lives in Oslo", "user likes tea"}
     [event] = moved.add("I moved to Porto.", user_id="alice")["results"]
@@ -47,7 +45,7 @@ def test_mem0_add_ends_imported_fact(moved: Memory, tmp_path: Path):
     assert memories(moved) == {"user lives in Porto", "user likes tea"}
 
 
-def test_mem0_import_keeps_ids_and_metadata_and_counts_the_rest(moved: Memory, tmp_path: Path):
+def test_mem0_import_keeps_ids_and_metadata_and_counts_the_rest(moved, tmp_path):
     done = load(moved, tmp_path / "m.json", OSLO, TEA, NUTS)
     assert done.left_out == {"values of the field 'attributes'": 1}
     found = moved.get_all(filters={"user_id": "alice", "agent_id": "support", "run_id": "r1", "category": "home"})
@@ -62,7 +60,7 @@ def test_mem0_import_keeps_ids_and_metadata_and_counts_the_rest(moved: Memory, t
     assert tea["metadata"]["ok"] == 1
 
 
-def test_mem0_import_of_updated_record_replaces_old_fact(moved: Memory, tmp_path: Path):
+def test_mem0_import_of_updated_record_replaces_old_fact(moved, tmp_path):
     path = tmp_path / "m.json"
     load(moved, path, OSLO, TEA, {**TEA, "id": "m4", "memory": "User likes chess"})
     changed = {**TEA, "memory": "User likes coffee", "updated_at": "2024-03-01T10:00:00Z"}
@@ -74,13 +72,13 @@ def test_mem0_import_of_updated_record_replaces_old_fact(moved: Memory, tmp_path
     assert "user likes tea" in {item["memory"] for item in then}
 
 
-def test_mem0_import_counts_sentence_without_fact(moved: Memory, tmp_path: Path):
+def test_mem0_import_counts_sentence_without_fact(moved, tmp_path):
     done = load(moved, tmp_path / "m.json", TEA, {**TEA, "id": "m5", "memory": "Hmm, well."})
     assert (done.records, done.left_out) == ({"message": 2, "fact": 1}, {NO_FACT: 1})
     assert load(moved, tmp_path / "m.json", TEA).left_out == {}
 
 
-def test_mem0_import_of_changed_record_ends_missing_facts(moved: Memory, tmp_path: Path):
+def test_mem0_import_of_changed_record_ends_missing_facts(moved, tmp_path):
     """A changed record that states no fact at all ends none."""
     path = tmp_path / "m.json"
     load(moved, path, {**TEA, "memory": "Likes hiking and dislikes crowded beaches"})
@@ -91,14 +89,14 @@ def test_mem0_import_of_changed_record_ends_missing_facts(moved: Memory, tmp_pat
     assert (done.left_out, memories(moved)) == ({STILL_HELD: 1, NO_FACT: 1}, {"user likes hiking"})
 
 
-def test_mem0_import_refuses_changed_text_of_same_version(moved: Memory, tmp_path: Path):
+def test_mem0_import_refuses_changed_text_of_same_version(moved, tmp_path):
     path = tmp_path / "m.json"
     load(moved, path, TEA)
     with pytest.raises(InputError, match=r"m.json, record 2: source_id 'm2' is already stored with another content"):
         load(moved, path, OSLO, {**TEA, "memory": "User likes wine"})
 
 
-def test_mem0_wrong_argument_error_names_the_called_verb(moved: Memory):
+def test_mem0_wrong_argument_error_names_the_called_verb(moved):
     with pytest.raises(TypeError, match=r"^search\(\) got an unexpected keyword argument 'users'"):
         moved.search("tea", users="alice")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^GraphMemory\.search\(\) got an unexpected keyword argument 'users'"):

@@ -1,7 +1,5 @@
 """The code of Mem0's README and quickstart, with another import line, against an OpenAI-compatible server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

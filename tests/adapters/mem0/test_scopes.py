@@ -1,7 +1,5 @@
 """Scopes: a verb reads and deletes the memories of the given ids only."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg_memory.contrib.mem0 import Memory

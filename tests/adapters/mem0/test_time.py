@@ -1,7 +1,5 @@
 """Both clocks, and the dates on which memories expire."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

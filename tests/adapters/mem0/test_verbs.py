@@ -1,7 +1,5 @@
 """Each verb of Mem0, sync and async, on a real server."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest
