@@ -269,10 +269,7 @@ def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None)
 
 
 def _name_of(conversation: Json, part: _Part) -> str | None:
-    """Return the title of an exported conversation, or None.
-
-    For a day of a Slack channel, it is the name of the folder.
-    """
+    """Return the title of an exported conversation, for Slack the name of the channel's folder, or None."""
     if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
@@ -283,11 +280,7 @@ def _name_of(conversation: Json, part: _Part) -> str | None:
 
 
 def _parse(text: str, place: str, number: int | None = None) -> Any:
-    """Return the JSON value *text*.
-
-    For errors: *place* is put before the number of the line, which is *number*, or else that in *text*. Errors:
-    `InputError`.
-    """
+    """Parse the JSON *text*. Errors: `InputError`, which names *place* and the line: *number*, or that in *text*."""
     try:
         return json.loads(text, parse_constant=str)
     except json.JSONDecodeError as error:
