@@ -204,8 +204,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Search a namespace for *question*, and return the matching facts, entities, communities and episodes.
-         * @description Each kind has at most *limit* results, best first. Without times, only facts that hold now are returned.
+         * Search for *question*, and return the matching facts, entities, communities and episodes.
+         * @description *namespace* is the memory to search, or a list of several, such as ``["ann", "team-red"]``: these get one
+         *     ranking, and each result its `namespace`. Each kind has at most *limit* results, best first. Without times, only
+         *     facts that hold now are returned.
          *     *as_of* is a time at which facts must hold; *during* a period in which they must hold at some time: two times,
          *     or words such as ``"last March"``. *believed_at* searches what was believed at that time. `Facts` has the
          *     formats of times. For a past time, summaries of entities and communities are left out: they describe the
@@ -241,7 +243,8 @@ export interface paths {
          * @description The text is a `str` of at most *max_tokens* tokens, with the attributes `results` (all search results), `lines`,
          *     `left_out` (results that did not fit) and `tokens`. *limit* is the maximum number of results of each kind; None
          *     is as many as may fit. *template* is the format: ``plain``, ``zep``, ``xml``, ``json``, ``zeph``, or a
-         *     `Template`. The other parameters and the errors are those of `search`.
+         *     `Template`. Lines from other namespaces than the first begin with the name: ``[team-red]``. The other parameters
+         *     and the errors are those of `search`.
          */
         post: operations["context"];
         delete?: never;
@@ -433,7 +436,8 @@ export interface paths {
         };
         /**
          * Return a page of facts, latest first, including past facts; a fact that held twice is listed twice.
-         * @description *where* is a filter, such as ``{"predicate": "LIVES_IN"}``; see `kg_memory.models.filters`. *about* is an
+         * @description *namespace* may be a list of several: then one list of all their facts, each with its `namespace`.
+         *     *where* is a filter, such as ``{"predicate": "LIVES_IN"}``; see `kg_memory.models.filters`. *about* is an
          *     entity, by name or id. For the times see `Facts`. *unreviewed* includes facts that wait for review. *after* is
          *     the `next` of the previous page. Raises `InputError`.
          */
@@ -1468,8 +1472,8 @@ export interface components {
         /**
          * @description An API key without its secret: it has `scopes` in the namespaces that match one of the patterns in `namespaces`.
          *
-         *     ``*`` in a pattern matches any characters: ``"support/*"``. The scope ``admin`` includes all others. `revoked_at` is
-         *     ``None`` while the key is valid.
+         *     ``*`` in a pattern matches any characters: ``"support/*"``. `reads` are patterns of further namespaces, in which it
+         *     has no scope but ``read``. The scope ``admin`` includes all others. `revoked_at` is ``None`` while the key is valid.
          */
         ApiKey: {
             id: string;
@@ -1481,6 +1485,8 @@ export interface components {
              *     ]
              */
             namespaces: string[];
+            /** @default [] */
+            reads: string[];
             /** Format: date-time */
             created_at: string;
             revoked_at: string | null;
@@ -1585,6 +1591,7 @@ export interface components {
             /** @default 0 */
             joined: number;
             score: number | null;
+            namespace: string | null;
         };
         /** @description An overview of a community (a group of entities): its latest facts or smaller groups, and the group around it. */
         CommunityCard: {
@@ -1680,6 +1687,8 @@ export interface components {
              * @default false
              */
             explain?: boolean;
+            /** @description Further namespaces to read; the key must allow each. */
+            recall_from?: string[] | null;
         };
         /** @description A context as JSON: `text` for a prompt, the `lines` in it, candidates `left_out`, and the search `results`. */
         ContextView: {
@@ -1884,6 +1893,7 @@ export interface components {
             first_seen: string | null;
             last_seen: string | null;
             score: number | null;
+            namespace: string | null;
         };
         /** @description An overview of an entity: its latest facts, closest neighbours, latest messages about it, and communities. */
         EntityCard: {
@@ -1938,6 +1948,7 @@ export interface components {
             remarks: components["schemas"]["Remark"][];
             asked: components["schemas"]["Asked"] | null;
             score: number | null;
+            namespace: string | null;
         };
         /**
          * @description A message, text or JSON record to remember.
@@ -2195,6 +2206,7 @@ export interface components {
             last_said: string | null;
             last_used: string | null;
             score: number | null;
+            namespace: string | null;
         };
         /**
          * @description The evidence for a fact, its history, and the facts that depend on it (`consequences`).
@@ -2978,6 +2990,8 @@ export interface components {
              * @default false
              */
             explain?: boolean;
+            /** @description Further namespaces to read; the key must allow each. */
+            recall_from?: string[] | null;
         };
         /**
          * @description The results of a search, best first in each kind; `episodes` are stored messages and texts.
@@ -2985,7 +2999,7 @@ export interface components {
          *     `time` is the time that the question asks about. `relevance` is the probability, from 0 to 1, that the memory has an
          *     answer; `answerable` is the conclusion from it. `explanations` are set on request. `skipped` are search methods that
          *     the recipe left out. `degraded` is set if the embedding model failed, so that only words and the graph were
-         *     searched.
+         *     searched. `namespaces`: those that were searched, if several.
          */
         SearchResults: {
             question: string;
@@ -3005,6 +3019,8 @@ export interface components {
             /** @default [] */
             skipped: string[];
             degraded: string | null;
+            /** @default [] */
+            namespaces: string[];
         };
         /**
          * @description A quote that states a fact: `quote` is ``content[start:end]`` of the episode (message) with the id `episode`.
@@ -3929,6 +3945,8 @@ export interface operations {
                 believed_at?: string | null;
                 /** @description Whether to include facts that wait for review. */
                 unreviewed?: boolean;
+                /** @description Further namespaces to read; the key must allow each. */
+                recall_from?: string[] | null;
                 /** @description The `next` of the previous page; repeat the other parameters of that request. */
                 cursor?: string | null;
             };
