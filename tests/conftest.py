@@ -27,6 +27,7 @@ from kg_memory.falkor.servers import redis_urls
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.driver import Driver
 from kg_memory.settings import Settings
+from tests.chat_server import chat_server
 from tests.graph_pool import FREE, POOL
 from tests.scripted import At, HashEmbeddings, Scripted
 
@@ -226,6 +227,13 @@ def settings(request: pytest.FixtureRequest) -> Settings:
 def model() -> Scripted:
     """The model of the test; its rules may be changed at any time."""
     return Scripted()
+
+
+@pytest.fixture(scope="module")
+def chat_url() -> Iterator[str]:
+    """The base URL of an OpenAI-compatible server with a scripted model."""
+    with chat_server() as url:
+        yield url
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 
 from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
-from tests.chat_server import chat_server
 from tests.waiting import until
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -111,12 +110,6 @@ WITHOUT_KEY = {
 """What the examples print that run without a key, in this order."""
 
 
-@pytest.fixture(scope="module")
-def server():
-    with chat_server() as url:
-        yield url
-
-
 @pytest.fixture
 def run(tmp_path):
     """A way to run an example with a data folder of its own; it leaves no process behind."""
@@ -151,10 +144,10 @@ def run_script(command, environment, shown):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_prints_expected_output(example, run, server, tmp_path):
+def test_example_prints_expected_output(example, run, chat_url, tmp_path):
     (tmp_path / "chat.txt").write_text(CHAT, encoding="utf-8")
-    given = {"08_any_openai_server": [server, "scripted", "hash"], "11_many_messages": [tmp_path / "chat.txt"]}
-    access = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": server} if example in ASKING else {}
+    given = {"08_any_openai_server": [chat_url, "scripted", "hash"], "11_many_messages": [tmp_path / "chat.txt"]}
+    access = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": chat_url} if example in ASKING else {}
     ran = run(example.stem, *given.get(example.stem, []), **access)
     assert ran.returncode == 0, ran.stderr
     place = 0

@@ -16,7 +16,6 @@ from kg_memory.cli import main
 from kg_memory.models.filters import FIELDS
 from kg_memory.retrieval import recipe
 from kg_memory.retrieval.context.templates import TEMPLATES
-from tests.chat_server import chat_server
 from tests.pages import PAGES, ROOT, blocks_of, load, name_of
 
 README = ROOT / "README.md"
@@ -61,14 +60,8 @@ def names(offline) -> Iterator[dict[str, Any]]:
                 opened.close()
 
 
-@pytest.fixture(scope="module")
-def models() -> Iterator[str]:
-    with chat_server() as url:
-        yield url
-
-
 @pytest.fixture
-def run_snippets(models: str, names: dict[str, Any]) -> Callable[[Path], None]:
+def run_snippets(chat_url: str, names: dict[str, Any]) -> Callable[[Path], None]:
     """A way to run the Python blocks of a page, and to compare what they print with the output that it shows."""
 
     def call(page: Path) -> None:
@@ -83,8 +76,8 @@ def run_snippets(models: str, names: dict[str, Any]) -> Callable[[Path], None]:
                 if block.mark == "with a key":
                     patch.delenv("KG_MEMORY_MODEL")
                     patch.setenv("OPENAI_API_KEY", "any")
-                    patch.setenv("OPENAI_BASE_URL", models)
-                exec(compile(block.text.replace(LOCAL, models), page.name, "exec"), names)
+                    patch.setenv("OPENAI_BASE_URL", chat_url)
+                exec(compile(block.text.replace(LOCAL, chat_url), page.name, "exec"), names)
 
     return call
 

@@ -19,18 +19,19 @@ AT = "2024-05-01T10:00:00Z"
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
-def add(request: pytest.FixtureRequest, server: Server, settings: Settings, namespace: str) -> Iterator[Add]:
+def add(
+    request: pytest.FixtureRequest, server: Server, chat_url: str, settings: Settings, namespace: str
+) -> Iterator[Add]:
     """Add a message, read by a model that is asked over HTTP and counts a token in and a token out for each call."""
-    with chat_server() as url:
-        settings = settings.with_(url=server.url, model="scripted", base_url=url)
-        with GraphMemory(settings, embeddings=HashEmbeddings()) as memory:
+    settings = settings.with_(url=server.url, model="scripted", base_url=chat_url)
+    with GraphMemory(settings, embeddings=HashEmbeddings()) as memory:
 
-            def call(content: str, **given: Any) -> AddResult:
-                if request.param:
-                    return asyncio.run(memory.aadd(content, at=AT, namespace=namespace, **given))
-                return memory.add(content, at=AT, namespace=namespace, **given)
+        def call(content: str, **given: Any) -> AddResult:
+            if request.param:
+                return asyncio.run(memory.aadd(content, at=AT, namespace=namespace, **given))
+            return memory.add(content, at=AT, namespace=namespace, **given)
 
-            yield call
+        yield call
 
 
 def test_each_step_reports_its_usage(add):

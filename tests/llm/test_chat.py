@@ -16,7 +16,6 @@ from langgraph.graph import START, StateGraph
 from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.models.operations import Usage
-from tests.chat_server import chat_server
 from tests.llm.conftest import Asked
 from tests.llm.samples import ASK, CUT, GOOD, names
 from tests.openai_wire import BASE_URL, body, completion, failure, response
@@ -343,15 +342,14 @@ def test_chat_model_does_not_stream_from_streaming_model(asked, chat):
     assert not body(route.calls[0]).get("stream")
 
 
-def test_chat_model_works_on_successive_event_loops():
+def test_chat_model_works_on_successive_event_loops(chat_url):
     async def several(model: ChatModel, count: int) -> list[str]:
         answers = await asyncio.gather(*(model.aanswer(ASK) for _ in range(count)))
         return [item.entities[1].name for item in answers]
 
-    with chat_server() as url:
-        model = Asked("aanswer").open(open_chat_model("scripted", url))
-        for count in (1, 3, 3, 1):
-            assert asyncio.run(several(model, count)) == ["Lisbon"] * count
+    model = Asked("aanswer").open(open_chat_model("scripted", chat_url))
+    for count in (1, 3, 3, 1):
+        assert asyncio.run(several(model, count)) == ["Lisbon"] * count
 
 
 @pytest.mark.parametrize("ended", ["stop", "length"])

@@ -75,5 +75,5 @@ def test_decay_of_uses_times_of_the_fact_and_a_utc_now():
 
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), "90", True, None])
 def test_decay_spans_refuse_invalid_numbers_of_days(days):
-    with pytest.raises(InputError, match="dim_days must be a number of days"):
+    with pytest.raises(InputError, match="dim_days must be a number from 0 to"):
         DecaySpans(dim_days=days)

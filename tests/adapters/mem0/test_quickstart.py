@@ -6,18 +6,16 @@ import pytest
 from openai import OpenAI
 
 from kg_memory.contrib.mem0 import Memory
-from tests.chat_server import chat_server
 
 
 @pytest.fixture
-def openai(monkeypatch, server):
+def openai(monkeypatch, server, chat_url):
     """An OpenAI of our own, and the database, by the variables that both libraries read."""
-    with chat_server() as url:
-        monkeypatch.setenv("OPENAI_BASE_URL", url)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-        monkeypatch.setenv("KG_MEMORY_URL", server.url)
-        monkeypatch.setenv("KG_MEMORY_MIN_SUPPORT", "0")
-        yield url
+    monkeypatch.setenv("OPENAI_BASE_URL", chat_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("KG_MEMORY_URL", server.url)
+    monkeypatch.setenv("KG_MEMORY_MIN_SUPPORT", "0")
+    return chat_url
 
 
 def test_mem0_readme_chat_runs(openai):
