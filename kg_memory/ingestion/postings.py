@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import JSON
 from kg_memory.models.graph import EpisodeKind
-from kg_memory.temporal.interval import EPOCH, SESSION_GAP, instant
+from kg_memory.temporal.interval import EPOCH, MONTHS, SESSION_GAP, instant
 from kg_memory.text import tokenise
 from kg_memory.text.identity import spoken_line
 from kg_memory.text.payloads import hide_payloads
@@ -27,10 +27,6 @@ MOST_TERMS = 10_000
 """The most different words of an episode to index, the first ones; a novel of a million characters has as many."""
 LONG = 60
 """Words above which an episode gets none from its neighbours, as it has enough context; chat messages have 5 to 40."""
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 REACH = 3 * SESSION_GAP
 """The time before and after a removed episode within which its thread is replayed, in microseconds."""
 # The most positions between neighbours in a thread, also if two were saved at once without seeing each other.

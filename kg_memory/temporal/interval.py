@@ -29,7 +29,9 @@ SESSION_GAP = 6 * HOUR
 DAY = 24 * HOUR
 _HALF_DAY = timedelta(hours=12)
 _SEASONS = ("winter", "spring", "summer", "autumn")
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# Not the names of strftime, which depend on the machine's locale.
+WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+MONTHS = "January February March April May June July August September October November December".split()
 WIDTH: Mapping[Precision, int] = MappingProxyType(
     {
         "instant": 0,
@@ -148,7 +150,7 @@ def iso(moment: datetime) -> str:
 
 def weekday_name(at: str) -> str | None:
     """Return the day of the week of *at*, a time in ISO 8601: ``"2024-05-14" -> "Tuesday"``; None if *at* is empty."""
-    return _WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
+    return WEEKDAYS[datetime.fromisoformat(at).weekday()] if at else None
 
 
 def time_text(micros: int | None, precision: Precision = "instant", offset: int = 0) -> str | None:

@@ -11,15 +11,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol, TypedDict
 
 from kg_memory.models.graph import Fact, FactKind, PlanOutcome, Precision
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, local_time, midnight, round_to_midnight
+from kg_memory.temporal.interval import MONTHS, OPEN_END, OPEN_START, local_time, midnight, round_to_midnight
 from kg_memory.text.dates import find_dates
 from kg_memory.text.predicates import half_life
 
 Writer = Callable[[datetime, Precision], str]
 """Writes a date only as exactly as its precision says."""
 _SEASONS = ("winter", "spring", "summer", "autumn")
-# Not the names of strftime, which depend on the machine's locale.
-_MONTHS = ("January February March April May June July August September October November December").split()
 _DAY = timedelta(days=1)
 SHORT = 500
 """The half-life of states, in days, up to which a summary says when a state was stated."""
@@ -136,7 +134,7 @@ def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
 def _date(moment: datetime, precision: Precision = "day") -> str:
     if precision == "year":
         return str(moment.year)
-    month = f"{_MONTHS[moment.month - 1]} {moment.year}"
+    month = f"{MONTHS[moment.month - 1]} {moment.year}"
     return month if precision == "month" else f"{moment.day} {month}"
 
 

@@ -13,6 +13,7 @@ from kg_memory.contrib.evaluation.models import Asker
 from kg_memory.contrib.evaluation.records import Criterion, Dataset, Question
 from kg_memory.contrib.evaluation.report import kendall
 from kg_memory.errors import InputError
+from kg_memory.text.dates.english import SMALL
 from kg_memory.text.dates.find import find_dates
 
 RULES = "rules"
@@ -25,10 +26,7 @@ _SCORE = re.compile(r"(?<![\d.])(?:1(?:\.0)?|0?\.5|0(?:\.0)?)(?![\d.]*\d)")
 _ARTICLES = frozenset({"a", "an", "the"})
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|\w+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
-_NUMBERS = {
-    word: str(number)
-    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-}
+_NUMBERS = {word: str(number) for number, word in enumerate(SMALL)}
 _UNKNOWN = re.compile(
     r"\b(?:unknown|unanswerable|not (?:known|mentioned|stated|specified|provided|given|in the notes|enough|available)"
     r"|no (?:information|mention|record|answer)|(?:do|does|did)(?: not|n't) (?:know|say|mention|state|contain)"

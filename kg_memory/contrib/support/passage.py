@@ -21,24 +21,18 @@ from kg_memory.ingestion.records import Piece, ResolvedEntity
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import local_time, parse_instant
-from kg_memory.text.dates import DateMention, find_dates
+from kg_memory.text.dates import DateMention, chinese, english, find_dates
 from kg_memory.text.tokenise import terms
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-        seventeen eighteen nineteen twenty""".split()
-    )
-} | {"thirty": "30", "forty": "40", "fifty": "50", "couple": "2", "dozen": "12", "twice": "2", "both": "2"}
+_NUMBER_WORDS = {word: str(number) for number, word in enumerate(english.SMALL)}
+_NUMBER_WORDS |= {"thirty": "30", "forty": "40", "fifty": "50", "couple": "2", "dozen": "12", "twice": "2", "both": "2"}
 _DIGITS = re.compile(r"\d+")
 _DECIMAL = re.compile(r"(?<![\d.])(\d+)\.(\d+)(?![\d.])")
 _KILO = re.compile(r"(?<!\d)([1-9]\d*)k\b", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.' ](?=\d{3}(?!\d))")
 _CHINESE_NUMBER = re.compile("[零一二两三四五六七八九十百]+")
-_CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"两": 2}
 DATE_NUMBER = re.compile(
     r"(\d{4}-\d\d(?:-\d\d)?)(?!\d)|((?:19|20)\d\d)(?!\d)"
     r"|(\d{1,2})(?:st|nd|rd|th)?\s(?=(?:of\s)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec))"
@@ -82,20 +76,8 @@ def read_numbers(text: str) -> set[str]:
     numbers = {digits.lstrip("0") or "0" for digits in _DIGITS.findall(plain)}
     numbers |= {f"{whole.lstrip('0') or '0'}.{part.rstrip('0') or '0'}" for whole, part in _DECIMAL.findall(plain)}
     numbers |= {f"{digits}000" for digits in _KILO.findall(plain)}
-    numbers |= {NUMBER_WORDS[word] for word in map(str.casefold, WORD.findall(plain)) if word in NUMBER_WORDS}
-    return numbers | {str(_read_chinese(run)) for run in _CHINESE_NUMBER.findall(plain) if len(run) < 8}
-
-
-def _read_chinese(run: str) -> int:
-    """Return the value of a Chinese number: ``"二十三" -> 23``."""
-    total, digit = 0, 0
-    for char in run:
-        if char in "十百":
-            total += (digit or 1) * (10 if char == "十" else 100)
-            digit = 0
-        else:
-            digit = digit * 10 + _CHINESE_DIGITS[char]
-    return total + digit
+    numbers |= {_NUMBER_WORDS[word] for word in map(str.casefold, WORD.findall(plain)) if word in _NUMBER_WORDS}
+    return numbers | {str(chinese.number(run)) for run in _CHINESE_NUMBER.findall(plain) if len(run) < 8}
 
 
 class Words:

@@ -8,18 +8,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kg_memory.temporal.interval import parse_period
-from kg_memory.text.dates import DateMention
+from kg_memory.text.dates import DateMention, chinese, english
 
 _NOW = timedelta(days=1, hours=12)
 _DAY = timedelta(days=1)
 _FIGURES = re.compile(r"\d+")
 _VAGUE = re.compile(r"about|around|circa|by|before", re.IGNORECASE)
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_WEEKDAYS = "mon tue wed thu fri sat sun".split()
-_MONTH_WORD = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]*\b", re.IGNORECASE)
+_MONTH_WORD = re.compile(rf"\b(?:{'|'.join(english.SHORT_MONTHS)})[a-z]*\b", re.IGNORECASE)
 _MONTH_NUMBER = re.compile(r"(?<!\d)(\d{1,2})月|(?<![\d/.])(\d{1,2})[/.](\d{1,2})(?![\d])")
-_WEEKDAY_WORD = re.compile(rf"\b({'|'.join(_WEEKDAYS)})[a-z]*\b|(?:星期|周|礼拜)([一二三四五六日天])", re.IGNORECASE)
-_CHINESE_WEEKDAYS = {char: place for place, char in enumerate("一二三四五六日")} | {"天": 6}
+_WEEKDAY_WORD = re.compile(rf"\b{english.SHORT_WEEKDAY}[a-z]*\b|(?:星期|周|礼拜)([一二三四五六日天])", re.IGNORECASE)
 _FEASTS = (
     (re.compile(r"\bx-?mas|christmas|圣诞|boxing day|advent|holidays", re.IGNORECASE), (11, 12, 1)),
     (re.compile(r"\beaster|清明|lent\b|passover", re.IGNORECASE), (3, 4)),
@@ -125,12 +122,12 @@ def _months(start: datetime, end: datetime) -> Iterator[int]:
 
 
 def _named_months(text: str) -> Iterator[int]:
-    yield from (_MONTHS.index(match[1].casefold()) for match in _MONTH_WORD.finditer(text))
+    yield from (english.month_number(match[0]) - 1 for match in _MONTH_WORD.finditer(text))
     yield from (int(month) - 1 for match in _MONTH_NUMBER.finditer(text) for month in match.groups() if month)
 
 
 def _named_weekdays(text: str) -> set[int]:
     return {
-        _WEEKDAYS.index(match[1].casefold()) if match[1] else _CHINESE_WEEKDAYS[match[2]]
+        chinese.weekday_number(match[1]) if match[1] else english.weekday_number(match[0])
         for match in _WEEKDAY_WORD.finditer(text)
     }

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
 from kg_memory.temporal.interval import Interval
-from kg_memory.text.dates import periods
+from kg_memory.text.dates import english, periods
 from kg_memory.text.dates.periods import Rule, add_rule
 
-_DIGITS = dict(zip("〇零一二两三四五六七八九", (0, 0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
-_N = r"(?:\d{1,3}|[一二两三四五六七八九十]{1,3}|好?几|半)"
+HAN = re.compile("[\u4e00-\u9fff]")
+_N = r"(?<![\d几一二两三四五六七八九十百千万])(?P<n>\d{1,3}|[一二两三四五六七八九十百]{1,5}|好?几|半)"
+_FIRST_OF_TWO = re.compile("[一二三四五六七八九](?=[二两三四五六七八九])|两(?=三)")
 _SMALL = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _YEAR = r"(?:\d{4}|[一二][〇零一二三四五六七八九]{3})"
 _WEEK = r"(?:周|星期|礼拜)"
@@ -29,7 +31,7 @@ _UNITS = {
     }.items()
     for words in names.split()
 }
-_UNIT = r"(?:个半?)?(?:分钟|小时|钟头|天|日|周|星期|礼拜|月|年)"
+_UNIT = r"(?:个半?)?(?:分钟|小时|钟头|天|日|周|星期|礼拜|月|年半?)"
 _SEASONS = {"春": 3, "夏": 6, "秋": 9, "冬": 12}
 _YEARS = {"大前年": -3, "前年": -2, "去年": -1, "上一年": -1, "今年": 0, "本年": 0, "明年": 1, "后年": 2}
 _DAYS = {
@@ -67,14 +69,31 @@ def _tense(match: re.Match[str]) -> int:
     return -1 if _BACK.search(sentence) else 1 if _AHEAD.search(sentence) else 0
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
     """Return the integer that *text* spells in digits or in Chinese: "12", "一二" and "十二" all give 12."""
-    if text.isdigit():
-        return int(text)
-    tens, ten, ones = text.rpartition("十")
-    if not ten:
-        return int("".join(str(_DIGITS[character]) for character in text))
-    return (_DIGITS[tens] if tens else 1) * 10 + (_DIGITS[ones] if ones else 0)
+    total, digits = 0, 0
+    for value in map(int, map(unicodedata.numeric, text.replace("两", "二"))):
+        if value >= 10:
+            total, digits = total + (digits or 1) * value, 0
+        else:
+            digits = digits * 10 + value
+    return total + digits
+
+
+def _amount(match: re.Match[str]) -> tuple[str, float, bool]:
+    """Return the unit and the count of a duration, and whether the count is vague: 两三天 -> ("day", 3, True)."""
+    written, unit = match["n"], _UNITS[match["unit"].removeprefix("个").strip("半")]
+    latter = _FIRST_OF_TWO.sub("", written)  # 两三天 is "two or three days"
+    vague = "几" in written or latter != written
+    count = 3 if "几" in written else 0.5 if written == "半" else number(latter)
+    if "半" in match["unit"]:
+        unit, count = ("week", round((count + 0.5) * 4.35)) if unit == "month" else (unit, count + 0.5)
+    return *english.unit(unit, count), vague
+
+
+def weekday_number(text: str) -> int:
+    """Return the weekday that *text* names as a number from 0 for Monday: 二 -> 1; 日 and 天 both name Sunday."""
+    return "一二三四五六日".index(text.replace("天", "日"))
 
 
 def _offset(which: str) -> int:
@@ -111,7 +130,7 @@ def _date(match: re.Match[str], now: datetime) -> Interval:
     It is the whole year, or the month, day or season that is named with it: 2019年5月 is May 2019.
     """
     year_, month_, day_ = match["year"], match["month"], match["day"]
-    whole = now.year + _YEARS[year_] if year_ in _YEARS else _number(year_.rstrip("年"))
+    whole = now.year + _YEARS[year_] if year_ in _YEARS else number(year_.rstrip("年"))
     if match["season"]:
         return periods.season(whole, _SEASONS[match["season"]], now)
     if match["part"]:
@@ -119,15 +138,15 @@ def _date(match: re.Match[str], now: datetime) -> Interval:
     if month_ is None:
         return periods.year(whole, now)
     if day_:
-        return periods.calendar_day(whole, _number(month_), _number(day_), now)
-    return _calendar_month(whole, _number(month_), now)
+        return periods.calendar_day(whole, number(month_), number(day_), now)
+    return _calendar_month(whole, number(month_), now)
 
 
 @_rule(rf"(?<![\d个年〇零一二三四五六七八九十])(?P<month>{_SMALL})月(?:份|(?P<day>{_SMALL})[日号])?(?![个前后])")
 def _month_day(match: re.Match[str], now: datetime) -> Interval:
-    month_, day_ = _number(match["month"]), match["day"]
+    month_, day_ = number(match["month"]), match["day"]
     if day_:
-        return _yearly(match, now, lambda year_: periods.calendar_day(year_, month_, _number(day_), now))
+        return _yearly(match, now, lambda year_: periods.calendar_day(year_, month_, number(day_), now))
     return _yearly(match, now, lambda year_: _calendar_month(year_, month_, now))
 
 
@@ -136,21 +155,11 @@ def _day(match: re.Match[str], now: datetime) -> Interval:
     return periods.day(now, _DAYS[match[0]])
 
 
-@_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>年)(?P<half>半)(?P<direction>之?以?前|之?以?后)")
-@_rule(rf"(?<![\d几])(?P<n>{_N})(?P<unit>{_UNIT})(?P<direction>之?以?前|之?以?后)")
+@_rule(rf"{_N}(?P<unit>{_UNIT})(?P<direction>之?以?前|之?以?后)")
 def _steps(match: re.Match[str], now: datetime) -> Interval:
     """Return the period that *match*, a duration before or after *now*, means: 三天前 ("three days ago"), 半年后."""
-    back = "前" in match["direction"]
-    unit = _UNITS[match["unit"].removeprefix("个").removeprefix("半")]
-    written, half = match["n"], 0.5 if "半" in match["unit"] or match.groupdict().get("half") else 0
-    if written == "半":
-        unit, count = {"year": ("month", 6), "month": ("week", 2), "day": ("hour", 12)}.get(unit, (unit, 1))
-        return periods.steps_away(now, -count if back else count, unit)
-    vague = "几" in written
-    count_ = 3 if vague else _number(written) + half
-    if unit == "month" and half:
-        unit, count_ = "week", round(count_ * 4.35)
-    return periods.steps_away(now, -count_ if back else count_, unit, vague=vague)
+    unit, count, vague = _amount(match)
+    return periods.steps_away(now, -count if "前" in match["direction"] else count, unit, vague=vague)
 
 
 @_rule(r"前(?P<n>几|两|些)(?P<unit>天|个月|周|年|日)")
@@ -159,13 +168,11 @@ def _recent(match: re.Match[str], now: datetime) -> Interval:
     return periods.steps_away(now, -2 if match["n"] == "两" else -3, unit, vague=True)
 
 
-@_rule(rf"(?<!\d)(?P<n>{_N})(?P<unit>年)(?:以|多)?来")
-@_rule(rf"(?:已经?|快|都)有?(?P<n>{_N})(?P<unit>个?(?:年|月|星期|礼拜|周))多?了")
+@_rule(rf"{_N}(?P<unit>年)(?:以|多)?来")
+@_rule(rf"(?:已经?|快|都)有?{_N}(?P<unit>个?(?:年|月|星期|礼拜|周))多?了")
 def _since(match: re.Match[str], now: datetime) -> Interval:
     """Return the period that *match*, a duration up to *now*, means: 三年来 ("for three years"); it has no end."""
-    unit = _UNITS[match["unit"].removeprefix("个")]
-    vague = "几" in match["n"]
-    count = 3 if vague else 1 if match["n"] == "半" else _number(match["n"])
+    unit, count, vague = _amount(match)
     began = periods.steps_away(now, -count, unit, vague=vague)
     return Interval(began.start, None, began.precision)
 
@@ -179,7 +186,7 @@ def _weekend(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"(?P<which>{_WHICH})?{_WEEK}(?P<weekday>[一二三四五六日天])(?![个年月周])")
 def _weekday(match: re.Match[str], now: datetime) -> Interval:
-    day_ = "一二三四五六日".index(match["weekday"].replace("天", "日"))
+    day_ = weekday_number(match["weekday"])
     if match["which"]:
         return periods.weekday_of_week(now, day_, _offset(match["which"]))
     return periods.next_weekday(now, day_) if _tense(match) > 0 else periods.last_weekday(now, day_, today_counts=True)
@@ -194,6 +201,6 @@ def _week(match: re.Match[str], now: datetime) -> Interval:
 def _which_month(match: re.Match[str], now: datetime) -> Interval:
     whole = periods.month(now.year, now.month + _offset(match["which"]), now)
     if match["day"] and whole.start:
-        return periods.day(whole.start.replace(day=_number(match["day"])))
+        return periods.day(whole.start.replace(day=number(match["day"])))
     part = {"初": 0, "中": 1, "底": 2, "末": 2}.get(match["part"] or "")
     return whole if part is None else periods.third(whole, part)

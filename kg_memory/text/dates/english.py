@@ -6,16 +6,15 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from kg_memory.temporal.interval import SEASONS, Interval, instant_of, midnight
+from kg_memory.temporal.interval import MONTHS, SEASONS, WEEKDAYS, Interval, instant_of, midnight
 from kg_memory.text.dates import periods
 
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_SMALL = (
+SHORT_MONTHS = [name[:3].lower() for name in MONTHS]
+SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen twenty"
 ).split()
-_NUMBERS: dict[str, float] = {word: number for number, word in enumerate(_SMALL)} | {
+_NUMBERS: dict[str, float] = {word: number for number, word in enumerate(SMALL)} | {
     "a": 1,
     "an": 1,
     "thirty": 30,
@@ -30,7 +29,7 @@ _VAGUE = ("couple", "few", "several")
 
 NUMBER = (
     r"(?:\d{1,3}|(?:an?\s)?(?:couple|few)(?:\sof)?|several|half\san?|an?|"
-    + "|".join(_SMALL[1:])
+    + "|".join(SMALL[1:])
     + "|thirty|forty|fifty)"
 )
 UNIT = r"(?:minute|min|hour|day|week|fortnight|month|year|decade)"
@@ -105,11 +104,12 @@ def unit(text: str, count: float) -> tuple[str, float]:
 
 def weekday_number(text: str) -> int:
     """Return the weekday that *text* names as a number from 0 for Monday: "Tue" -> 1."""
-    return next(number for number, name in enumerate(WEEKDAYS) if name.startswith(text.casefold()[:3]))
+    return next(number for number, name in enumerate(WEEKDAYS) if name.startswith(text[:3].capitalize()))
 
 
-def _month(text: str) -> int:
-    return MONTHS.index(text.casefold()[:3]) + 1
+def month_number(text: str) -> int:
+    """Return the month that *text* names as a number from 1 for January: "Sept" -> 9."""
+    return SHORT_MONTHS.index(text.casefold()[:3]) + 1
 
 
 def _offset(which: str) -> int:
@@ -166,7 +166,7 @@ def _numeric_date(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"(?<![\d.:-])(?P<day>{NTH})\s{{0,2}}(?:of\s)?(?P<month>{ANY_MONTH})(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?")
 @_rule(rf"\b(?P<month>{ANY_MONTH})\s{{0,2}}(?:the\s)?(?P<day>{NTH})(?![\d:])(?:\s?,?\s?(?P<year>{YEAR})(?!\d))?")
 def _month_day(match: re.Match[str], now: datetime) -> Interval:
-    month_, day_ = _month(match["month"]), int(re.sub(r"\D", "", match["day"]))
+    month_, day_ = month_number(match["month"]), int(re.sub(r"\D", "", match["day"]))
     if match["year"]:
         return periods.calendar_day(int(match["year"]), month_, day_, now)
     return periods.yearly_by_words(match, now, lambda year_: periods.calendar_day(year_, month_, day_, now))
@@ -207,7 +207,7 @@ def _holiday(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"(?<!\d )\b(?P<month>{ANY_MONTH}),?\s{{0,2}}(?:of{_})?(?P<year>{YEAR})\b")
 def _month_year(match: re.Match[str], now: datetime) -> Interval:
-    return periods.month(int(match["year"]), _month(match["month"]), now)
+    return periods.month(int(match["year"]), month_number(match["month"]), now)
 
 
 @_rule(rf"\b(?:in{_})?(?P<season>{SEASON}){_}(?:of{_})?(?P<year>{YEAR})\b")
@@ -222,7 +222,7 @@ def _bare_season(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?P<which>{WHICH}){_}(?P<month>{MONTH})\b(?!{_}\d)")
 def _which_month(match: re.Match[str], now: datetime) -> Interval:
-    month_, offset = _month(match["month"]), _offset(match["which"])
+    month_, offset = month_number(match["month"]), _offset(match["which"])
     if offset == 0:
         return periods.month(now.year, month_, now)
     if offset < 0:
@@ -232,7 +232,7 @@ def _which_month(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?:{_LEAD}|{_IT_WAS})[\s-](?P<span>(?P<month>{MONTH}))\b(?!{_}\d)")
 def _bare_month(match: re.Match[str], now: datetime) -> Interval:
-    month_ = _month(match["month"])
+    month_ = month_number(match["month"])
     return periods.yearly_by_words(match, now, lambda year_: periods.month(year_, month_, now))
 
 
@@ -289,7 +289,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
 def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     """Return the day or period that *match* means relative to *now*: "two weekends ago", "the week before last"."""
     count, name = int(number(match.groupdict().get("n") or "two")[0]), match["unit"].casefold()
-    if name not in WEEKDAYS:
+    if name.capitalize() not in WEEKDAYS:
         return _period(name, now, -count)
     return periods.day(periods.last_weekday(now, weekday_number(name)).start or now, 7 * (1 - count))
 

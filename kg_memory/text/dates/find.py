@@ -12,7 +12,6 @@ from kg_memory.temporal.interval import Interval, add_units
 from kg_memory.text.dates import chinese, english, periods
 from kg_memory.text.dates.periods import DateMention, Rule
 
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _MAYBE_ENGLISH = re.compile(
     r"\d|day|night|week|month|year|spring|summer|fall|autumn|winter|january|february|march|april|may|june|july|august|"
     r"september|october|november|december|tomorrow|this (?:morning|afternoon|evening)|ago\b|christmas|xmas|easter|"
@@ -58,7 +57,7 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
     rules: list[Rule] = []
     if _MAYBE_ENGLISH.search(text):
         rules += english.RULES
-    if _HAN.search(text):
+    if chinese.HAN.search(text):
         rules += chinese.RULES
     mentions = _longest(_matches(text, now, rules))
     with suppress(ValueError, OverflowError):  # the joined period leaves the calendar

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from kg_memory.temporal.interval import Interval, instant_period, parse_period
+from kg_memory.text.dates import chinese
 from kg_memory.text.dates.events import EventTime, find_events
 from kg_memory.text.dates.find import find_dates
 from kg_memory.text.dates.periods import DateMention
@@ -202,7 +203,6 @@ def _question_sentence(text: str) -> tuple[int, int] | None:
 
 # The window of time that a question asks about: "before 2019", "last summer", 去年
 
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _LEAD = re.compile(
     r"(?:\b(?P<as_of>as\sof|as\sat)|\b(?P<before>before|prior\sto|earlier\sthan)|\b(?P<after>after|later\sthan)|"
     r"\b(?P<since>since|starting(?:\sin|\sfrom)?)|\b(?P<until>until|till|up\sto)|"
@@ -275,7 +275,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
     """Return whether *text* names another date, of *mentions*, as an alternative to *window*: "May or June"."""
-    if len(mentions) > 1 and _HAN.search(text, window.start, window.end):
+    if len(mentions) > 1 and chinese.HAN.search(text, window.start, window.end):
         return True
     return any(
         _BESIDE.fullmatch(text, window.end, mention.start) or _BESIDE.fullmatch(text, mention.end, window.start)
@@ -303,7 +303,7 @@ def _window(
     """
     if any(start <= mention.start < end for start, end in events):
         return None
-    if _HAN.search(text, mention.start, mention.end):
+    if chinese.HAN.search(text, mention.start, mention.end):
         return _chinese_window(text, mention)
     words, before = text[mention.start : mention.end], text[: mention.start]
     lead = (_RANGE_LEAD.search(before) if _RANGE.search(words) else None) or _LEAD.search(before)
