@@ -54,10 +54,6 @@ _IS_MINE = re.compile(r"\s(?:is|was)\s(?:my|our)\s(?P<kin>[\w-]+)", re.IGNORECAS
 _OWNER = re.compile(r"\b(?:my|our)\b[^,.;!?]{0,30}$", re.IGNORECASE)
 _OWN = re.compile(r"(?:my|our)\b", re.IGNORECASE)
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being|gets?|got)\s(?:\w+ly\s)?$", re.IGNORECASE)
-_MAY_DATE = re.compile(
-    r"\d|day|week|month|year|since|until|ago|morning|night|January|February|March|April|May|June|July|August|"
-    r"September|October|November|December|summer|winter|spring|autumn|fall|last|next"
-)
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 _IS_ONE = re.compile(r"\s(?:is|are|was|were) (?:an?|the) [\w\s-]+$", re.IGNORECASE)
 """Words between a thing and its location: "Acme is a company based in Oslo"."""
@@ -162,7 +158,7 @@ class _SentenceReader:
     def _with_clauses(self, statements: Sequence[TextStatement]) -> list[TextStatement]:
         """Set `clause` of each statement to the position of its clause, and remove objects outside of the clause."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
-        dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 and _MAY_DATE.search(self.text) else []
+        dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 else []
         placed = []
         for statement in statements:
             if statement.verb is None:
