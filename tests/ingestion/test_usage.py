@@ -11,7 +11,6 @@ from kg_memory.contrib.embedded import Server
 from kg_memory.errors import ModelUnavailable
 from kg_memory.ingestion.graph import STEPS
 from kg_memory.models.operations import StepUsage
-from tests.chat_server import chat_server
 from tests.scripted import HashEmbeddings, raising
 
 Add = Callable[..., AddResult]
