@@ -54,13 +54,13 @@ def ask(serving, secret, path, body):
 @pytest.mark.parametrize(
     ("namespaces", "reads", "allowed"),
     [
-        (["ann"], [], {"ann"}),
-        (["ann"], ["team-red"], {"ann", "team-red"}),
-        (["ann"], ["team-r*d"], {"ann", "team-red", "team-rеd"}),
-        (["ann", "team-red/*"], [], {"ann", "team-red/x"}),
-        (["*"], [], {"ann", "team-red", *LOOKALIKES}),
+        (["ann"], [], []),
+        (["ann"], ["team-red"], ["team-red"]),
+        (["ann"], ["team-r*d"], ["team-red", "team-rеd"]),
+        (["ann", "team-red/*"], [], ["team-red/x"]),
+        (["*"], [], ["team-red", *LOOKALIKES]),
     ],
-    ids=str,
+    ids=["own", "one", "pattern", "two", "all"],
 )
 def test_a_search_reaches_what_the_key_allows_and_names_what_it_does_not(serving, secret, namespaces, reads, allowed):
     key = secret(["read"], namespaces, reads)
