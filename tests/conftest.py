@@ -80,7 +80,8 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """End the process where a test hangs in spite of its limit of time, and say where."""
-    with ending(item, 1.5 * float(item.config.getini("timeout"))):
+    own = item.get_closest_marker("timeout")
+    with ending(item, 1.5 * float(own.args[0] if own else item.config.getini("timeout"))):
         return (yield)
 
 

@@ -33,6 +33,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if HERE in item.path.parents:
             item.add_marker("wire")
+            item.add_marker(pytest.mark.timeout(900))
             if not requests:
                 item.add_marker(pytest.mark.skip(reason="takes minutes: run make test-wire"))
 

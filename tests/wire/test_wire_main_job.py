@@ -45,7 +45,6 @@ def memory(server: embedded.Server, chat_url: str, embeddings_url: str) -> Itera
         yield memory
 
 
-@pytest.mark.timeout(900)
 def test_small_model_reads_a_conversation_without_loss(memory, namespace):
     failed = {}
     for message in MESSAGES:
@@ -77,7 +76,6 @@ def test_small_model_reads_a_conversation_without_loss(memory, namespace):
     assert any("成都" in episode.content for episode in memory.search("李娜搬到哪里", namespace=namespace).episodes)
 
 
-@pytest.mark.timeout(600)
 def test_message_is_saved_without_a_model_and_read_later(server, chat_url, embeddings_url, namespace):
     message = MESSAGES[1]
     with opened(server, "http://127.0.0.1:9/v1", embeddings_url) as memory:
