@@ -48,8 +48,8 @@ def test_entities_command_merges_splits_lists_and_undoes(run, talk):
         (("split", "Tom"), "nothing is split off"),
         (("undo", "nope"), "kg-memory entities decisions lists all"),
         (("list", "Tom"), "takes 0 names"),
-        (("merge", "Tom", "Nora", "--as", "X"), "only to entities split"),
-        (("list", "--reason", "x"), "--reason goes with"),
+        (("merge", "Tom", "Nora", "--as", "X"), "for entities split only"),
+        (("list", "--reason", "x"), "--reason is for"),
     ],
 )
 def test_entities_command_refuses_bad_arguments(run, talk, arguments, message):

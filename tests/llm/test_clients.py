@@ -5,7 +5,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
 from kg_memory.errors import ModelRefusal
 from kg_memory.models.operations import Usage
-from tests.llm.samples import GOOD, names
+from tests.llm.samples import CUT, GOOD, names
 from tests.openai_wire import BASE_URL, body, completion, response
 
 DEPLOYED = "/openai/deployments/m/chat/completions"
@@ -56,3 +56,9 @@ def test_azure_content_filter_raises_refusal_and_counts_usage(asked, azure):
     with pytest.raises(ModelRefusal):
         asked()
     assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
+
+
+def test_azure_cut_off_answer_is_asked_for_again(asked, azure):
+    azure(completion(CUT, finish_reason="length"), completion(GOOD))
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert asked.usage == Usage(calls=2, input_tokens=200, output_tokens=20)

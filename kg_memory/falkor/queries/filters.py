@@ -80,7 +80,7 @@ def read_names(where: Filter) -> Flow[Names]:
     names = (value for comparison in compared(where) if comparison.field == "name" for value in _values(comparison))
     keys = sorted({alias_key(str(name)) for name in names})
     rows = yield from read_if(keys, ENTITIES_BY_NAME, keys=keys)  # of several namespaces, one row of each
-    return {key: [id_ for row in rows if row["key"] == key for id_ in row["ids"]] for key in keys}
+    return {row["key"]: [id_ for each in rows if each["key"] == row["key"] for id_ in each["ids"]] for row in rows}
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:

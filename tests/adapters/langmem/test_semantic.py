@@ -278,7 +278,7 @@ def test_memory_manager_retries_bad_answers_and_raises_bad_input(reader, memory,
         langmem.create_memory_manager(3)
     with pytest.raises(SettingsError, match="cannot open the model"):
         langmem.create_memory_manager("anthropic:nothing")
-    with pytest.raises(SettingsError, match="a phase may have"):
+    with pytest.raises(SettingsError, match="of a phase: use"):
         langmem.create_memory_store_manager(reader.model, phases=[{"instruction": "x"}])
     reader.rules["Changes"] = {"new_Memory": [{"content": "tea"}]}
     memory.pause(namespace=where)
