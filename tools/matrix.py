@@ -27,11 +27,14 @@ TESTS = (
 
 
 def floors() -> list[str]:
-    """Return the lower bound of each dependency as a pip constraint: ``langgraph>=1.0,<2`` -> ``langgraph==1.0``."""
+    """Return the lower bound of each dependency as a pip constraint: ``langgraph>=1.0,<2`` -> ``langgraph==1.0``.
+
+    A dependency for some versions of Python keeps its marker.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     stated = [*project["dependencies"], *project["optional-dependencies"]["agents"]]
-    bounds = (re.match(r"([\w-]+)>=([\d.]+)", each) for each in stated)
-    return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]
+    bounds = (re.match(r"([\w-]+)>=([\d.]+)[^;]*(.*)", each) for each in stated)
+    return [f"{bound[1]}=={bound[2]}{bound[3]}" for bound in bounds if bound]
 
 
 def interpreter(version: str) -> str | None:
