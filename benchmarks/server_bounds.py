@@ -49,6 +49,7 @@ SENSIBLE = dict.fromkeys("as_of believed_at at valid_at invalid_at expires_at si
     "episodes": None,
     "center": [f"Person{number}" for number in range(20)],
     "choice": "accept",
+    "recall_from": None,
 }
 """Values without which a request would be rejected early; None leaves the field out."""
 Attack = tuple[str, str, dict[str, Any]]

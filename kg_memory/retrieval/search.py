@@ -30,7 +30,7 @@ from kg_memory.retrieval.ranking import NO_HITS, RETRIEVERS, Hits, Instants, sor
 from kg_memory.retrieval.recipe import Recipe
 from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
 from kg_memory.runtime.effects import EmbeddingModel, Vector, embed, fetch, in_step, read_if
-from kg_memory.runtime.flow import Flow, at, every
+from kg_memory.runtime.flow import GRAPHS_AT_ONCE, Flow, at, every
 from kg_memory.settings import Settings
 from kg_memory.text.identity import alias_key, is_subject, name_asker, replace_unstorable, thread_key
 from kg_memory.text.tokenise import has_words, terms
@@ -105,14 +105,15 @@ def find_in_all(question: SearchQuery, time: QuestionTime, namespaces: Sequence[
     Words weigh by how often all namespaces contain them, and messages are compared with one embedding of the question,
     so that scores are comparable. Errors: `InputError` if no namespace knows an entity in `center`.
     """
-    read = yield from every(at(namespace, _look_up(question, time)) for namespace in namespaces)
+    looks = [at(namespace, _look_up(question, time)) for namespace in namespaces]
+    read = yield from every(looks, GRAPHS_AT_ONCE)
     lookups = {namespace: lookup for namespace, lookup in zip(namespaces, read, strict=True) if lookup}
     _require_centers(question, lookups.values())
     if not lookups:
         return (yield from _find(question, time, None))
     shared = share_statistics(list(lookups.values()))
     flows = [at(namespace, _find(question, time, one)) for namespace, one in zip(lookups, shared, strict=True)]
-    found = merge_found((yield from every(flows)), question.limit)
+    found = merge_found((yield from every(flows, GRAPHS_AT_ONCE)), question.limit)
     return replace(found, namespaces=tuple(lookups))
 
 

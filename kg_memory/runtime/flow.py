@@ -23,6 +23,8 @@ APerform = Callable[[Any], Awaitable[Any]]
 
 NO_THREADS_AT_EXIT = (3, 12, 0) <= sys.version_info[:3] <= (3, 12, 1)
 """Whether this Python starts no threads once the main thread has ended (python/cpython#113964)."""
+GRAPHS_AT_ONCE = 2
+"""The number of graphs that one search over several reads at once; more would hold up the searches of others."""
 SIDE_BY_SIDE = 8
 """The default number of flows that run at once: a long text must not cause two hundred simultaneous requests."""
 
@@ -111,7 +113,7 @@ def at_all(namespaces: Sequence[str], flow: Flow[T]) -> Flow[T]:
     def move(effect: Any) -> Flow[Any]:
         if not isinstance(effect, OnGraph):
             return (yield effect)
-        answers = yield from every(perform(At(namespace, effect)) for namespace in namespaces)
+        answers = yield from every((perform(At(namespace, effect)) for namespace in namespaces), GRAPHS_AT_ONCE)
         return list(map(join, zip(*answers, strict=True))) if effect.is_batch else join(answers)
 
     return through(flow, move)

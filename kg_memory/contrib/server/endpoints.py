@@ -53,6 +53,8 @@ JSON_EXAMPLES = {"where": '{"speaker": "Ann"}', "schema": '{"diet": {"sub_topics
 """Parameters that are JSON texts in a query string, each with an example."""
 RECALL_FROM = "recall_from"
 """The parameter of requests that names further namespaces to read, each of which the key must allow."""
+FEW_OTHERS = 2
+"""The most further namespaces of a request that does not wait for its turn."""
 WHOLE = 10_000
 """Items that are read of a list that must be read whole (`Route.whole`) before pages are cut from it."""
 PROBLEM_RESPONSES: dict[int | str, Arguments] = {
@@ -188,8 +190,8 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
         arguments = {name: to_argument(name, value) for name, value in values.items() if value is not None}
         if "by" in offered:
             arguments.setdefault("by", access.key.name)
+        others = [authorize(access.key, "read", name).namespace for name in arguments.pop(RECALL_FROM, ())]
         if "namespace" in verb.parameters:
-            others = [authorize(access.key, "read", name).namespace for name in arguments.pop(RECALL_FROM, ())]
             arguments["namespace"] = [access.namespace, *others] if others else access.namespace
         is_reviewer = access.key.allows("review", access.namespace)
         shown = route.verb == "episodes.get" and is_reviewer  # who must see withheld text
@@ -199,6 +201,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
                 request, access.namespace, asked, lambda _: answer(request, arguments, place, shown=shown), cancel=True
             )
         is_large = arguments.get("limit", 0) > FEW or (route.scope == "read" and len(repr(arguments)) > SHORT)
+        is_large = is_large or len(others) > FEW_OTHERS
         is_read_elsewhere = "read" in verb.parameters and not service.options.read
         if is_read_elsewhere:
             arguments["read"] = False
