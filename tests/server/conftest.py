@@ -76,10 +76,12 @@ def client(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Cl
     """Return a function that makes clients, each with its own key, or none without scopes; delete the keys after."""
     opened: list[httpx.Client] = []
 
-    def make(*scopes: str, namespaces: tuple[str, ...] = ("*",), **options: object) -> httpx.Client:
+    def make(
+        *scopes: str, namespaces: tuple[str, ...] = ("*",), reads: tuple[str, ...] = (), **options: object
+    ) -> httpx.Client:
         headers = {}
         if scopes:
-            headers["Authorization"] = f"Bearer {ring.create('test', scopes, namespaces)[1]}"
+            headers["Authorization"] = f"Bearer {ring.create('test', scopes, namespaces, reads)[1]}"
         opened.append(httpx.Client(base_url=serving.url, headers=headers, timeout=300, **options))
         return opened[-1]
 

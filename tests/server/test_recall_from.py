@@ -12,8 +12,6 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from kg_memory.contrib.server.keys import KEYS
-
 QUESTION = {"question": "Where does Ann live, and where does she work?"}
 LOOKALIKES = (
     "team",
@@ -39,18 +37,6 @@ def told(offline):
     return offline
 
 
-@pytest.fixture
-def secret(ring, offline):
-    """Return a function that makes a key."""
-    yield lambda scopes, namespaces, reads=(): ring.create("test", scopes, namespaces, reads)[1]
-    offline.driver.store.database.command("DEL", KEYS)
-
-
-def ask(serving, secret, path, body):
-    headers = {"Authorization": f"Bearer {secret}"}
-    return httpx2.post(f"{serving.url}/v1/namespaces/{path}", json=body, headers=headers, timeout=300)
-
-
 @pytest.mark.parametrize(
     ("namespaces", "reads", "allowed"),
     [
@@ -62,11 +48,11 @@ def ask(serving, secret, path, body):
     ],
     ids=["own", "one", "pattern", "two", "all"],
 )
-def test_a_search_reaches_what_the_key_allows_and_names_what_it_does_not(serving, secret, namespaces, reads, allowed):
-    key = secret(["read"], namespaces, reads)
+def test_a_search_reaches_what_the_key_allows_and_names_what_it_does_not(client, namespaces, reads, allowed):
+    reader = client("read", namespaces=namespaces, reads=reads)
     for name in ("team-red", *LOOKALIKES):
         for verb, found in (("search", "facts"), ("context", "text")):
-            answer = ask(serving, key, f"ann/{verb}", {**QUESTION, "recall_from": [name]})
+            answer = reader.post(f"/v1/namespaces/ann/{verb}", json={**QUESTION, "recall_from": [name]})
             if name in allowed:
                 assert answer.status_code == 200
                 text = json.dumps(answer.json()[found], ensure_ascii=False)
@@ -77,30 +63,29 @@ def test_a_search_reaches_what_the_key_allows_and_names_what_it_does_not(serving
                 assert repr(name) in answer.json()["detail"]
 
 
-def test_a_key_that_may_read_a_namespace_changes_nothing_there(serving, secret, offline):
-    key = secret(["read", "write", "review", "forget"], ["ann"], ["team-red"])
+def test_a_key_that_may_read_a_namespace_changes_nothing_there(client, offline):
+    agent = client("read", "write", "review", "forget", namespaces=("ann",), reads=("team-red",))
     before = offline.stats(namespace="team-red")
     for path, body in (
         ("episodes", {"content": "Ann left."}),
         ("facts", {"subject": "Ann", "predicate": "LIKES", "object": "tea"}),
         ("forget", {"everything": True}),
     ):
-        assert ask(serving, key, f"team-red/{path}", body).status_code == 403
-    assert ask(serving, key, "team-red/search", QUESTION).status_code == 200
+        assert agent.post(f"/v1/namespaces/team-red/{path}", json=body).status_code == 403
+    assert agent.post("/v1/namespaces/team-red/search", json=QUESTION).status_code == 200
     assert offline.stats(namespace="team-red") == before
-    shown = httpx2.get(f"{serving.url}/v1/namespaces", headers={"X-API-Key": key}).json()["items"]
-    assert shown == ["ann", "team-red"]
+    assert agent.get("/v1/namespaces").json()["items"] == ["ann", "team-red"]
 
 
-async def test_mcp_recalls_from_what_its_url_names(serving, secret):
-    key = secret(["read", "write"], ["ann"], ["team-red"])
+async def test_mcp_recalls_from_what_its_url_names(serving, client):
+    agent = client("read", "write", namespaces=("ann",), reads=("team-red",))
 
     async def use(query):
-        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=300) as http:
+        async with httpx2.AsyncClient(headers={"Authorization": agent.headers["Authorization"]}, timeout=300) as http:
             transport = streamable_http_client(f"{serving.url}/v1/mcp?{query}", http_client=http)
-            async with Client(transport, read_timeout_seconds=300) as client:
-                tools = {tool.name for tool in (await client.list_tools()).tools}
-                return tools, (await client.call_tool("recall", QUESTION)).structured_content["facts"]
+            async with Client(transport, read_timeout_seconds=300) as session:
+                tools = {tool.name for tool in (await session.list_tools()).tools}
+                return tools, (await session.call_tool("recall", QUESTION)).structured_content["facts"]
 
     tools, facts = await use("namespace=ann&recall_from=team-red")
     assert "remember" in tools
@@ -111,8 +96,7 @@ async def test_mcp_recalls_from_what_its_url_names(serving, secret):
     tools, facts = await use("namespace=team-red")
     assert "remember" not in tools
     assert [fact["sentence"] for fact in facts] == ["Ann works at Acme"]
-    url = f"{serving.url}/v1/mcp?namespace=ann&recall_from=team"
-    refused = httpx2.post(url, json={}, headers={"Authorization": f"Bearer {key}"})
+    refused = agent.post("/v1/mcp?namespace=ann&recall_from=team", json={})
     assert (refused.status_code, "'team'" in refused.json()["detail"]) == (403, True)
 
 
