@@ -207,15 +207,8 @@ def search(
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):
-        results: SearchResults = yield from here.call(
-            "search",
-            query,
-            limit=most,
-            during=during,
-            thread=here.thread,
-            namespace=here.namespaces or here.namespace,
-            **options,
-        )
+        place = {"namespace": here.namespaces or here.namespace, "thread": here.thread}
+        results: SearchResults = yield from here.call("search", query, limit=most, during=during, **place, **options)
     return results
 
 

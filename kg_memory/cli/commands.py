@@ -6,7 +6,7 @@ import argparse
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
-from kg_memory.cli.parser import Command, Option, build_parser, flag, names_at, option, parse_count, parse_span
+from kg_memory.cli.parser import Command, Option, action, build_parser, flag, names_at, option, parse_count, parse_span
 from kg_memory.plugins import plugin_names
 
 STATES = ("saved", "waiting", "working", "done", "failed", "skipped")
@@ -105,7 +105,7 @@ OPTIONS: Mapping[str, Option] = {
     "with_text": option("a message that states the new fact", "TEXT", nargs=None),
     "yes": flag("do not ask"),
     "ask.limit": option("how many (default: 5; for a context, as many as fit)", type=parse_count, default=None),
-    "audit.action": option("default: list", nargs="?", choices=("list", "verify"), default="list"),
+    "audit.action": action("list", "verify"),
     "changes.since": option("from this time on (default: a week ago)", "TIME", default="a week ago"),
     "communities.name": option("show the community with this id, or with a name that begins like this", nargs="?"),
     "deepen.limit": _EARLIEST,

@@ -175,8 +175,7 @@ def _merge_hits(hits: Sequence[Hits], most: int) -> Hits:
 
     *most*: the number of results by words, and by meaning, that are kept.
     """
-    merged = [sort_scores(chain.from_iterable(each.of(retriever) for each in hits)) for retriever in RETRIEVERS]
-    words, meaning, graph = merged
+    words, meaning, graph = (sort_scores(chain.from_iterable(each.of(way) for each in hits)) for way in RETRIEVERS)
     return Hits(words[:most], meaning[:most], graph)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Callable
 
-from kg_memory.cli.parser import Option, flag, option, parse_count
+from kg_memory.cli.parser import action, flag, option, parse_count
 
 DECIDE = "kg_memory.contrib.review.decide:"
 CHOICES = ("accept", "reject", "edit", "undo")
@@ -25,12 +25,8 @@ OPTIONS = {
 }
 
 
-def _action(*choices: str) -> Option:
-    return option(f"default: {choices[0]}", nargs="?", choices=choices, default=choices[0])
-
-
 OF_ENTITIES = {
-    "action": _action("list", "merge", "split", "undo", "decisions"),
+    "action": action("list", "merge", "split", "undo", "decisions"),
     "names": option("merge: the entity to keep, then the others; split: one; undo: an ID", "NAME", nargs="*"),
     "facts": option("with split: a fact about the new entity; may be repeated", "ID", "--fact"),
     "episodes": option("with split: a message about the new entity; may be repeated", "ID", "--episode"),
@@ -39,7 +35,7 @@ OF_ENTITIES = {
     "limit": option("how many to list at most (default: 100)", type=parse_count, default=100),
 }
 OF_SAVED = {
-    "action": _action("list", "source", "delete", "off", "on"),
+    "action": action("list", "source", "delete", "off", "on"),
     "about": option("with list: only memories about this person or thing", "NAME"),
 }
 EXAMPLE = 'example:\n  kg-memory entities split Anna --fact ID --as "Anna Berg"\n'
