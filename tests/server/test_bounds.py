@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from kg_memory.contrib.server import answers, endpoints, gate, limits
+from kg_memory.contrib.server.answers import LONGEST_CONTENT
 from kg_memory.contrib.server.gate import LARGE, LARGE_AT_ONCE, MOST_VALUES, MOST_VALUES_OF_SMALL, RequestGate
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.limits import Job, Jobs
@@ -393,3 +394,13 @@ def test_import_refuses_huge_lines_of_own_format(client):
     assert answer.status_code == 422
     assert "/tmp" not in answer.text
     assert len(answer.content) < SMALL_ANSWER
+
+
+def test_search_results_cut_long_contents(client, offline):
+    offline.episodes.save([{"content": "I like tea. " * 2000, "speaker": "Ann"}], namespace="cut")
+    reader = client("read")
+    for verb in ("search", "context"):
+        answer = reader.post(f"/v1/namespaces/cut/{verb}", json={"question": "tea"}).json()
+        [episode] = answer.get("results", answer)["episodes"]
+        assert (len(episode["content"]), episode["content"][-4:]) == (LONGEST_CONTENT + 4, " ...")
+        assert len(reader.get(f"/v1/namespaces/cut/episodes/{episode['id']}").json()["content"]) == 24_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel
@@ -25,6 +25,9 @@ DEEPEST = 100_000
 """The deepest position in a list that a numeric cursor can reach, in items."""
 MOST_CHARACTERS = 2_000_000
 """Characters of episode text after which a page ends, even if it has fewer items than its limit."""
+
+LONGEST_CONTENT = 10_000
+"""The most characters of an episode's content in search results."""
 
 
 class Page(BaseModel, Generic[T]):
@@ -93,6 +96,18 @@ class ContextView(Value):
     results: SearchResults
 
 
+def shorten(episode: Episode) -> Episode:
+    """Return *episode*, its content cut to `LONGEST_CONTENT` characters and " ..." if it is longer."""
+    if len(episode.content) <= LONGEST_CONTENT:
+        return episode
+    return episode.model_copy(update={"content": f"{episode.content[:LONGEST_CONTENT]} ..."})
+
+
+def view_results(results: SearchResults) -> SearchResults:
+    """Return *results* with long contents of episodes cut, see `shorten`."""
+    return results.model_copy(update={"episodes": tuple(map(shorten, results.episodes))})
+
+
 def view_context(context: Context) -> ContextView:
     """Convert *context*, a text for a prompt with the search results in it, to the response model of the HTTP API."""
     return ContextView(
@@ -100,8 +115,12 @@ def view_context(context: Context) -> ContextView:
         tokens=context.tokens,
         lines=context.lines,
         left_out=context.left_out,
-        results=context.results,
+        results=view_results(context.results),
     )
+
+
+VIEWS: dict[type, Callable[[Any], object]] = {SearchResults: view_results, Context: view_context}
+"""Functions that convert the result of a search to that of its route."""
 
 
 def json_response(request: Request, body: bytes, status: int = 200) -> Response:

@@ -26,12 +26,12 @@ from kg_memory.contrib.server.access import Access, authorize, require_scope
 from kg_memory.contrib.server.answers import (
     MOST,
     MOST_CHARACTERS,
+    VIEWS,
     ContextView,
     Page,
     PagePosition,
     cut_page,
     json_response,
-    view_context,
 )
 from kg_memory.contrib.server.keys import Scope
 from kg_memory.contrib.server.parameters import FEW, SHORT, StrictBody, find_parameter
@@ -283,7 +283,7 @@ class _Answer:
             value = await call(arguments)
             if value is None:
                 raise ProblemError(404, "not found in this namespace; check the id or name in the path")
-            value = view_context(value) if isinstance(value, Context) else value
+            value = VIEWS[type(value)](value) if type(value) in VIEWS else value
         dump = partial(self._adapter.dump_json, value, context=None if shown else FOR_AGENTS)
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 

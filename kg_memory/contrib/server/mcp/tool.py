@@ -14,6 +14,7 @@ from mcp_types import Tool as ListedTool
 from pydantic import ConfigDict, ValidationError
 
 from kg_memory.adapters.rendering import DATA, render_fact, section
+from kg_memory.contrib.server.answers import shorten
 from kg_memory.contrib.server.keys import ApiKey, Scope
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
@@ -65,8 +66,6 @@ class Caller:
 Data = dict[str, Any]
 JsonSchema = dict[str, Any]
 LONGEST_ERROR = 1000
-LONGEST_CONTENT = 10_000
-"""The most characters of an episode's content in a result; `LONGEST_ERROR` is that of an error."""
 LONGEST = 50_000
 """The most characters of an argument."""
 
@@ -206,11 +205,8 @@ def view_fact(fact: Fact) -> Data:
 
 
 def view_episode(episode: Episode) -> Data:
-    """Convert *episode* to short JSON data; content beyond `LONGEST_CONTENT` characters is cut off."""
-    view = dump(episode, EPISODE)
-    if len(episode.content) > LONGEST_CONTENT:
-        view["content"] = f"{episode.content[:LONGEST_CONTENT]} ..."
-    return view
+    """Convert *episode* to short JSON data; long content is cut off, see `shorten`."""
+    return dump(shorten(episode), EPISODE)
 
 
 def view_review(review: Review) -> Data:
