@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from copy import copy
 from functools import cached_property, partial
 from threading import Lock
@@ -37,7 +38,7 @@ from kg_memory.runtime.effects import (
     in_thread,
     work_on,
 )
-from kg_memory.runtime.flow import SIDE_BY_SIDE, At, Flow, arun, run
+from kg_memory.runtime.flow import SIDE_BY_SIDE, TURN, At, Flow, OnGraph, arun, run
 from kg_memory.runtime.lifecycle import renew_in_children
 
 T = TypeVar("T")
@@ -269,16 +270,14 @@ class Driver(Generic[S]):
         self._check_open()
         key = self.key(namespace)
 
-        def perform(effect: Any) -> Coroutine[Any, Any, Any]:
-            return arun(self._to_calls(key, effect), Call.arun)
+        async def perform(effect: Any) -> Any:
+            async with (TURN.get() if isinstance(effect, OnGraph | At) else nullcontext)():
+                return await arun(self._to_calls(key, effect), Call.arun)
 
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)
 
     def for_reads(self) -> Driver[S]:
-        """Return a copy of this driver that reads from a replica of the database, whose data may be slightly outdated.
-
-        The copy shares everything else. If there is no replica, this driver itself is returned.
-        """
+        """Return a copy of this driver that reads from a replica, whose data may be outdated; without one, itself."""
         store = self.store.for_reads()
         if store is self.store:
             return self

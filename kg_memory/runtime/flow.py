@@ -11,7 +11,8 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor
-from contextvars import copy_context
+from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -46,6 +47,10 @@ class OnGraph:
     __slots__ = ()
     is_batch: ClassVar[bool] = False
     """Whether the answer has a list of rows for each of several queries."""
+
+
+TURN: ContextVar[Callable[[], AbstractAsyncContextManager[Any]]] = ContextVar("TURN", default=nullcontext)
+"""Returns the context manager of a query or a local embedding on the event loop: a server makes callers take turns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Literal
 
 from kg_memory.errors import EmbeddingError, MissingExtra
+from kg_memory.runtime.flow import TURN
 from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.settings import LOCAL_EMBEDDINGS
 
@@ -86,11 +87,13 @@ class LocalEmbeddings:
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one embedding vector for each of *texts*, computed in a thread."""
-        return await asyncio.to_thread(self.embed_documents, texts)
+        async with TURN.get()():
+            return await asyncio.to_thread(self.embed_documents, texts)
 
     async def aembed_query(self, text: str) -> list[float]:
         """Return the embedding vector of a search query, computed in a thread."""
-        return await asyncio.to_thread(self.embed_query, text)
+        async with TURN.get()():
+            return await asyncio.to_thread(self.embed_query, text)
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
         """Start to embed *texts* in background threads, so that a later call of `embed_documents` is faster.

@@ -34,7 +34,7 @@ from kg_memory.contrib.server.answers import (
     json_response,
 )
 from kg_memory.contrib.server.keys import Scope
-from kg_memory.contrib.server.parameters import FEW, SHORT, StrictBody, find_parameter
+from kg_memory.contrib.server.parameters import FEW, FEW_OTHERS, SHORT, StrictBody, find_parameter
 from kg_memory.contrib.server.problems import MOST_ERRORS, TITLES, Problem, ProblemError
 from kg_memory.contrib.server.service import Service
 from kg_memory.falkor.rows import to_datetime
@@ -53,8 +53,6 @@ JSON_EXAMPLES = {"where": '{"speaker": "Ann"}', "schema": '{"diet": {"sub_topics
 """Parameters that are JSON texts in a query string, each with an example."""
 RECALL_FROM = "recall_from"
 """The parameter of requests that names further namespaces to read, each of which the key must allow."""
-FEW_OTHERS = 2
-"""The most further namespaces of a request that does not wait for its turn."""
 WHOLE = 10_000
 """Items that are read of a list that must be read whole (`Route.whole`) before pages are cut from it."""
 PROBLEM_RESPONSES: dict[int | str, Arguments] = {

@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -20,10 +21,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kg_memory.contrib.server.access import find_secret, is_loopback
-from kg_memory.contrib.server.limits import SOON
+from kg_memory.contrib.server.limits import SOON, Turns
 from kg_memory.contrib.server.parameters import SMALL, most_bytes
 from kg_memory.contrib.server.problems import ProblemError, own_path, problem_response, to_problem
 from kg_memory.contrib.server.service import Service
+from kg_memory.runtime.flow import TURN
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text.message_fields import has_more_values
 
@@ -60,6 +62,7 @@ class RequestGate:
         options = service.options
         self._app, self._paths, self._max_body, self._guard = app, tuple(paths), options.max_body, service.guard
         self._hosts, self._origins = frozenset(options.hosts), frozenset(options.origins)
+        self._turns = Turns()
         self._large, self._handled = asyncio.Semaphore(LARGE_AT_ONCE), asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,7 +116,8 @@ class RequestGate:
         limit = most_bytes(path, self._max_body)
         self._check(scope, headers, limit)
         if path.startswith(ENCODED):
-            scope["state"]["key"] = await self._guard.authenticate(find_secret(headers), Request(scope))
+            key = scope["state"]["key"] = await self._guard.authenticate(find_secret(headers), Request(scope))
+            TURN.set(partial(self._turns.take, key.id))
         if limit is None or not _may_exceed(headers, 0):
             await self._app(scope, receive, send)
             return

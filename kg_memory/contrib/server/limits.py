@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -24,6 +26,10 @@ BURST = 4
 MOST_BUCKETS = 10_000
 STREAMS, SESSIONS, IMPORTS = "streams of events", "sessions", "imports"
 SOON = {"Retry-After": "5"}
+ALONE = max(2, os.cpu_count() or 1)
+"""The most queries of an API key at the same time while no other key is active."""
+ACTIVE = 1.0
+"""Seconds for which an API key counts as active after a query."""
 AT_ONCE = 4
 """The most expensive calls that run at the same time, for all namespaces."""
 WAIT = 2.0
@@ -56,6 +62,31 @@ class RateLimit:
         if len(self._buckets) > MOST_BUCKETS:
             self._buckets.popitem(last=False)
         return wait
+
+
+class Turns:
+    """Limits the queries and offline embeddings that run at the same time for one API key.
+
+    A key may run `ALONE` of them, or one while other keys are active: it then delays others by one query at most.
+    """
+
+    def __init__(self) -> None:
+        self._used: OrderedDict[str, float] = OrderedDict()
+        """When each key was last active, oldest first."""
+        self._limits: dict[str, tuple[asyncio.Semaphore, asyncio.Semaphore]] = {}
+
+    @asynccontextmanager
+    async def take(self, key: str) -> AsyncIterator[None]:
+        """Context manager: wait for the turn of *key*, the id of an API key, and hold it while the body runs."""
+        now = time.monotonic()
+        others = [used for other, used in islice(reversed(self._used.items()), 2) if other != key]
+        self._used[key] = now
+        self._used.move_to_end(key)
+        alone, beside = self._limits.setdefault(key, (asyncio.Semaphore(ALONE), asyncio.Semaphore(1)))
+        if len(self._used) > MOST_BUCKETS:
+            self._limits.pop(self._used.popitem(last=False)[0])
+        async with alone, beside if others and now - others[0] < ACTIVE else nullcontext():
+            yield
 
 
 class Shares:

@@ -17,8 +17,10 @@ from kg_memory.models.graph import EpisodeInput, EpisodeStatus
 T = TypeVar("T")
 MOST_ROWS = 1000
 """The longest list of episodes, facts or ids in a body."""
-FEW, SHORT = 200, 2_000
+FEW, SHORT = 100, 1_000
 """The most items, and the longest arguments in characters, of a request that does not wait for its turn."""
+FEW_OTHERS = 2
+"""The most further namespaces of such a request."""
 MOST_FIELDS = 50
 LONGEST_TEXT = 10_000
 """The longest text without a limit of its own, such as a question or a reason, in characters."""

@@ -24,7 +24,7 @@ from kg_memory import __version__
 from kg_memory.contrib.server.mcp import changing, reading
 from kg_memory.contrib.server.mcp.changing import AnswerNeeded
 from kg_memory.contrib.server.mcp.tool import Caller, Tool, ToolCall
-from kg_memory.contrib.server.parameters import SHORT
+from kg_memory.contrib.server.parameters import FEW_OTHERS, SHORT
 from kg_memory.errors import KGMemoryError, name_calls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
@@ -88,6 +88,7 @@ class MemoryServer:
             raise MCPError(INVALID_PARAMS, f"tool {params.name[:50]!r} not found; use one of {offered}")
         try:
             is_large = tool.heavy or (tool.scope in ("read", "write") and len(repr(params.arguments)) > SHORT)
+            is_large = is_large or len(caller.recall_from) > FEW_OTHERS
             async with self._large if is_large else nullcontext():
                 answer = await tool.call(ToolCall(self._memory, caller, request, params, self._wake))
         except AnswerNeeded as question:
