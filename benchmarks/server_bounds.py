@@ -26,17 +26,24 @@ from benchmarks.opening import kept, opened, write
 from benchmarks.server import CITIES, served
 from kg_memory.contrib.server.keys import KeyRing
 from kg_memory.contrib.server.mcp.server import TOOLS
-from kg_memory.contrib.server.parameters import most_bytes
+from kg_memory.contrib.server.parameters import FEW, FEW_OTHERS, SHORT, most_bytes
+from kg_memory.validation import MOST_NAMESPACES
 
 AT_ONCE = 20
 PAUSE = 0.02
+WARM_UP = 3.0
+"""Seconds of plain searches before the first attack: the first search of a server imports modules and loads a model."""
 SLOW = re.compile(r"episodes.save_many valid|facts.add_many valid|data.import")
 """Attacks that fill the memory for minutes, and are run last."""
 SPAWN = get_context("spawn")
 NAMESPACE, OTHER = "bench", "other"
+OTHERS = [f"{NAMESPACE}-{number}" for number in range(1, MOST_NAMESPACES)]
+"""As many further namespaces as one search may read."""
 ROOT = f"/v1/namespaces/{NAMESPACE}"
 WORDS = "When did I move before ßßßß in 2019 and who ".split()
 MCP = f"/v1/mcp?namespace={NAMESPACE}&profile=full"
+JOINED = MCP + "".join(f"&recall_from={name}" for name in OTHERS)
+"""The same for a session that searches as many namespaces as are allowed."""
 MCP_HEADERS = {"Accept": "application/json, text/event-stream"}
 SENSIBLE = dict.fromkeys("as_of believed_at at valid_at invalid_at expires_at since until during".split()) | {
     "by": None,
@@ -49,7 +56,7 @@ SENSIBLE = dict.fromkeys("as_of believed_at at valid_at invalid_at expires_at si
     "episodes": None,
     "center": [f"Person{number}" for number in range(20)],
     "choice": "accept",
-    "recall_from": None,
+    "recall_from": OTHERS,
 }
 """Values without which a request would be rejected early; None leaves the field out."""
 Attack = tuple[str, str, dict[str, Any]]
@@ -76,7 +83,10 @@ def worst_value(name: str, schema: dict[str, Any]) -> Any:
 
 
 def bodies(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield (kind, body) of bodies that are expensive for a route: valid ones, unknown fields, and nested lists."""
+    """Yield (kind, body) of bodies that are expensive for a route.
+
+    The kinds: a valid one, the largest that does not wait for its turn, unknown fields, and nested lists.
+    """
     root = path.removeprefix(ROOT)
     valid = {name: worst_value(name, one) for name, one in schema.get("properties", {}).items()}
     valid = {name: value for name, value in valid.items() if value is not None}
@@ -92,6 +102,9 @@ def bodies(path: str, schema: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
         valid = {name: one[: len(one) // 2] if isinstance(one, str | list) else one for name, one in valid.items()}
     large = root in ("/episodes", "/episodes/batch", "/facts/batch", "/usage/estimate")
     yield "valid", json.dumps(valid).encode()
+    if "question" in valid:
+        unqueued = {"question": long_text(SHORT - 300), "limit": FEW, "recall_from": OTHERS[:FEW_OTHERS]}
+        yield "unqueued", json.dumps({key: one for key, one in unqueued.items() if key in valid}).encode()
     for first in list(schema.get("properties", {"question": {}}))[:1]:
         yield "lists", f'{{"{first}": ['.encode() + b"[]," * (3_000_000 if large else 30_000) + b"[]]}"
     yield "unknown", json.dumps({f"f{number}": 1 for number in range(20_000 if large else 6_000)}).encode()
@@ -140,11 +153,14 @@ def other_attacks() -> Iterator[tuple[str, Attack]]:
         for kind, sent in (("valid", arguments), ("unknown", {f"f{number}": 1 for number in range(20_000)})):
             call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": sent}}
             yield f"mcp {name} {kind}", ("POST", MCP, {"json": call})
+            if name == "recall":
+                yield f"mcp {name} {kind} joined", ("POST", JOINED, {"json": call})
 
 
 def worst_query(name: str, operation: str) -> Any:
     """Return the most expensive value of a query parameter; None leaves it out."""
-    most = {"limit": 1000, "steps": 6, "depth": 6, "namespace": NAMESPACE, "name": "Person1", "target": "Person399"}
+    most: dict[str, Any] = {"limit": 1000, "steps": 6, "depth": 6, "recall_from": OTHERS}
+    most |= {"namespace": NAMESPACE, "name": "Person1", "target": "Person399"}
     if operation.startswith("graph"):
         most["limit"] = 10_000
     if name == "since" or (name == "like" and operation == "entities.list"):
@@ -262,23 +278,27 @@ def main() -> None:
     ]
     with kept(chosen.folder) as folder, opened(folder) as memory:
         memory.facts.add_many(rows, namespace=NAMESPACE)
+        for name in OTHERS:
+            memory.facts.add_many(rows[: chosen.facts // 10], namespace=name)
         memory.facts.add_many([{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}], namespace=OTHER)
         ring = KeyRing(memory.driver.store.database)
-        secrets = (ring.create("attacker", ["admin"], [NAMESPACE])[1], ring.create("other", ["read"], [OTHER])[1])
+        _, attacker = ring.create("attacker", ["admin"], [NAMESPACE, *OTHERS])
+        _, other = ring.create("other", ["read"], [OTHER])
         figures: dict[str, Any] = {}
         with served(folder) as (port, pid):
             url = f"http://127.0.0.1:{port}"
             description = httpx.get(f"{url}/openapi.json").json()
             watcher, figures_of_watcher = SPAWN.Pipe()
-            watching = SPAWN.Process(target=watch, args=(url, secrets[1], figures_of_watcher), daemon=True)
+            watching = SPAWN.Process(target=watch, args=(url, other, figures_of_watcher), daemon=True)
             watching.start()
             print(f"{'attack':<34}{'seconds':>8}{'health':>8}{'search':>8}{'answer kB':>10}{'MB':>6}  statuses")
-            begin_session(url, secrets[0])
+            begin_session(url, attacker)
+            time.sleep(WARM_UP)
             slow_last = sorted(chain(attacks(description), other_attacks()), key=lambda one: bool(SLOW.match(one[0])))
             for name, attack in slow_last:
                 if not re.search(chosen.only, name):
                     continue
-                row = figures[name] = try_watched(url, pid, secrets[0], attack, watcher)
+                row = figures[name] = try_watched(url, pid, attacker, attack, watcher)
                 print(
                     f"{name:<34}{row['seconds']:>8}{row['health_ms']:>8}{row['search_ms']:>8}{row['answer_kb']:>10}"
                     f"{row['grown_mb']:>6}  {row['statuses']}",
