@@ -40,21 +40,18 @@ __all__ = [
     "Usage",
 ]
 
-_HOMES = {
-    "AddResult": "models.operations",
-    "Budget": "models.budget",
-    "Context": "models.results",
-    "EntityType": "models.ontology",
-    "FactType": "models.ontology",
-    "GraphMemory": "memory.memory",
-    "KGMemoryError": "errors",
-    "Limits": "models.budget",
-    "Recipe": "retrieval.recipe",
-    "SearchResults": "models.results",
-    "Settings": "settings",
-    "Template": "retrieval.context.lines",
-    "Usage": "models.operations",
+_NAMES = {
+    "errors": "KGMemoryError",
+    "memory.memory": "GraphMemory",
+    "models.budget": "Budget Limits",
+    "models.ontology": "EntityType FactType",
+    "models.operations": "AddResult Usage",
+    "models.results": "Context SearchResults",
+    "retrieval.context.lines": "Template",
+    "retrieval.recipe": "Recipe",
+    "settings": "Settings",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __dir__() -> list[str]:

@@ -15,18 +15,15 @@ if TYPE_CHECKING:
     from kg_memory.adapters.store.store import KGStore
     from kg_memory.adapters.tools import memory_tools
 
-_HOMES = {
-    "BackgroundMemory": "background",
-    "Failure": "background",
-    "KGMemoryMiddleware": "middleware",
-    "KGRetriever": "retriever",
-    "KGStore": "store.store",
-    "memory_tools": "tools",
-    "recall_node": "nodes",
-    "remember_node": "nodes",
-    "summarise_node": "nodes",
-    "with_memory": "nodes",
+_NAMES = {
+    "background": "BackgroundMemory Failure",
+    "middleware": "KGMemoryMiddleware",
+    "nodes": "recall_node remember_node summarise_node with_memory",
+    "retriever": "KGRetriever",
+    "store.store": "KGStore",
+    "tools": "memory_tools",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "BackgroundMemory",

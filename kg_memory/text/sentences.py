@@ -33,7 +33,8 @@ NAMED = 4
 """The number of members whose names form the name of a community."""
 LONGEST_TEXT = 500
 """The most characters of one text; of a longer one, the part that fits the question best is shown."""
-SEARCHED = 100_000
+SEARCHED = 30_000
+"""The most characters of one text in which that part is looked for."""
 # Without the question mark and signs of numbers and money, which change the meaning.
 _AROUND = ".,;:!…\"'“”‘’`*_()[]{}«»。，；：！、（）「」『』《》"
 _PIECE = re.compile(r".{1,120}(?:\s|$)|.{1,120}", re.DOTALL)
@@ -180,10 +181,11 @@ def _is_break(char: str) -> bool:
 def fold(text: str) -> tuple[str, ...]:
     """Return the words of *text* in lower case and without punctuation: "Don't go!" -> ("don't", "go").
 
-    Unlike the terms of the word index, they keep "not", tenses and "-5", which change the meaning.
+    Unlike the terms of the word index, they keep "not", tenses and "-5", which change the meaning. A text of over
+    `SEARCHED` characters is returned whole: to compare its words would take too long.
     """
-    words = (word.strip(_AROUND) for word in unicodedata.normalize("NFKC", text).casefold().split())
-    return tuple(filter(None, words)) or (text,)
+    words = unicodedata.normalize("NFKC", text).casefold().split() if len(text) <= SEARCHED else ()
+    return tuple(filter(None, (word.strip(_AROUND) for word in words))) or (text,)
 
 
 def is_quote(fact: Fact) -> bool:

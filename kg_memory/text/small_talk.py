@@ -57,10 +57,11 @@ def is_filler(content: str, before: str | None) -> bool:
     *before* is the previous message, by another speaker. If it asks or proposes something, or is None (unknown),
     "Sure!" counts as an answer, and the result is False.
     """
-    if says_nothing(content):
-        proposes = before is None or _PROPOSES.search(before) is not None
-        return not proposes or says_nothing(content, before=["?"])
-    text = " ".join(canonical_sentence(content).split()) if len(content) <= LONGEST else ""
-    if not _ANSWERS.isdisjoint(content) or not _ANY.fullmatch(text) or _ONLY_ADDED.fullmatch(text):
+    if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
         return False
-    return _RECEIPT.search(text) is not None or (before is not None and not _PROPOSES.search(before))
+    proposes = before is None or _PROPOSES.search(before) is not None
+    if says_nothing(content):
+        return not proposes or says_nothing(content, before=["?"])
+    text = " ".join(canonical_sentence(content).split())
+    is_small_talk = _ANY.fullmatch(text) and not _ONLY_ADDED.fullmatch(text)
+    return bool(is_small_talk and (_RECEIPT.search(text) or not proposes))

@@ -28,7 +28,7 @@ from kg_memory.text.dated import age_in_words, bounds_in_words, date_in_words, o
 from kg_memory.text.message_fields import tell_facts
 from kg_memory.text.payloads import hide_payloads
 from kg_memory.text.predicates import half_life
-from kg_memory.text.sentences import LONGEST_TEXT, one_line
+from kg_memory.text.sentences import LONGEST_TEXT, SEARCHED, one_line
 from kg_memory.text.tokenise import terms
 
 LONGEST_REFERENCE = 32
@@ -169,7 +169,7 @@ class LineMaker:
         day, when = date_in_words(midnight(first.at)), date_in_words(first.at)
         remarks = [*(self._when_of_fact(fact, first) for fact in facts), *map(self._remark, first.remarks)]
         quotes = (source.quote for fact in facts for source in fact.sources if source.episode == first.id)
-        text, speaker = tell_episode(first)
+        text, speaker = tell_episode(first, 2 * SEARCHED)
         text = self._mark(first, self.escape(one_line(text, self.words.union(*map(terms, quotes)), self.length)))
         remarks = list(filter(None, dict.fromkeys(remarks)))
         return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
@@ -234,7 +234,7 @@ def result_text(value: Value) -> str:
         case Fact():
             text = value.sentence
         case Episode():
-            text = WITHHELD if value.withheld else tell_episode(value)[0]
+            text = WITHHELD if value.withheld else tell_episode(value, 2 * SEARCHED)[0]
         case Entity() | Community():
             text = value.name
         case _:
@@ -242,13 +242,14 @@ def result_text(value: Value) -> str:
     return one_line(text[:LONGEST_TEXT])
 
 
-def tell_episode(episode: Episode) -> tuple[str, str]:
+def tell_episode(episode: Episode, most: int | None = None) -> tuple[str, str]:
     """Return ``(text, speaker)`` of a stored message or text for display in a context: ``("I moved.", "Ann")``.
 
-    Facts declared by an application are shown as sentences, with the speaker "declared by Ann".
+    Of a text, only the first *most* characters are returned; None returns all. Facts declared by an application are
+    shown as sentences, with the speaker "declared by Ann".
     """
     if episode.kind != EpisodeKind.FACT:
-        return hide_payloads(episode.content, episode.kind), episode.speaker or ""
+        return hide_payloads(episode.content[:most], episode.kind), episode.speaker or ""
     by = episode.speaker or episode.source
     return tell_facts(episode.content), f"declared by {by}" if by else "declared"
 
