@@ -33,8 +33,8 @@ AT_ONCE = 20
 PAUSE = 0.02
 WARM_UP = 3.0
 """Seconds of plain searches before the first attack: the first search of a server imports modules and loads a model."""
-SLOW = re.compile(r"episodes.save_many valid|facts.add_many valid|data.import")
-"""Attacks that fill the memory for minutes, and are run last."""
+SLOW = re.compile(r"episodes.save(_many)? valid|facts.add_many valid|data.import")
+"""Attacks that fill the memory and its reader for minutes, and are run last."""
 SPAWN = get_context("spawn")
 NAMESPACE, OTHER = "bench", "other"
 OTHERS = [f"{NAMESPACE}-{number}" for number in range(1, MOST_NAMESPACES)]
