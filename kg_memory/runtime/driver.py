@@ -38,7 +38,7 @@ from kg_memory.runtime.effects import (
     in_thread,
     work_on,
 )
-from kg_memory.runtime.flow import SIDE_BY_SIDE, At, Flow, OnGraph, arun, run, take_turn
+from kg_memory.runtime.flow import SIDE_BY_SIDE, TURN, At, Flow, OnGraph, arun, run
 from kg_memory.runtime.lifecycle import renew_in_children
 
 T = TypeVar("T")
@@ -271,7 +271,7 @@ class Driver(Generic[S]):
         key = self.key(namespace)
 
         async def perform(effect: Any) -> Any:
-            async with take_turn() if isinstance(effect, OnGraph | At) else nullcontext():
+            async with (TURN.get() if isinstance(effect, OnGraph | At) else nullcontext)():
                 return await arun(self._to_calls(key, effect), Call.arun)
 
         return await arun(self._meter(flow, namespace), perform, self._side_by_side)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import Any, Generic, Literal, ParamSpec, Protocol, TypeVar, runtime_
 from pydantic import BaseModel
 
 from kg_memory.models.operations import Usage
-from kg_memory.runtime.flow import Every, Flow, OnGraph, T, arun, run, through, work_in_thread
+from kg_memory.runtime.flow import Every, Flow, OnGraph, T, arun, run, through
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -201,7 +202,7 @@ class Call:
 
 def in_thread(task: Callable[[], Any]) -> Call:
     """Return a `Call` of the blocking function *task*; if there is an event loop, it runs in a thread."""
-    return Call(task, partial(work_in_thread, task))
+    return Call(task, partial(asyncio.to_thread, task))
 
 
 def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -50,24 +50,7 @@ class OnGraph:
 
 
 TURN: ContextVar[Callable[[], AbstractAsyncContextManager[Any]]] = ContextVar("TURN", default=nullcontext)
-"""Returns the context manager of work for a caller on the event loop, such as one that makes callers take turns."""
-
-
-@asynccontextmanager
-async def take_turn() -> AsyncIterator[None]:
-    """Context manager: wait for a turn (see `TURN`), and hold it while the body runs."""
-    async with TURN.get()():
-        outer = TURN.set(nullcontext)  # work within this turn needs no other
-        try:
-            yield
-        finally:
-            TURN.reset(outer)
-
-
-async def work_in_thread(task: Callable[[], T]) -> T:
-    """Call the blocking function *task* in a thread, once it is the caller's turn, and return its result."""
-    async with take_turn():
-        return await asyncio.to_thread(task)
+"""Returns a context manager for a query or the embedding of a question on the event loop: a server makes them wait."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,16 @@ import asyncio
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from kg_memory.contrib.server import limits
 from kg_memory.contrib.server.limits import ALONE, Turns
+from kg_memory.contrib.server.reader import BackgroundReader
 from kg_memory.falkor.graph_store import GraphStore
 from kg_memory.runtime.effects import in_thread
+from kg_memory.runtime.flow import TURN
 from tests.waiting import until
 
 QUESTION = {"question": "Where does Ann live?"}
@@ -69,3 +72,13 @@ def test_a_search_answers_beside_held_searches_of_another_key(client, offline, m
         finally:
             release.set()
         assert all(search.result() for search in searches)
+
+
+async def test_reading_takes_none_of_the_turns(offline):
+    offline.episodes.save([{"content": "I like tea.", "speaker": "Ann"}], namespace="read")
+    reader = BackgroundReader(offline)
+    reader.start("read")
+    TURN.set(partial(pytest.fail, "the reader took a turn"))
+    reader.wake("read")
+    await asyncio.to_thread(until, lambda: offline.facts.list(namespace="read"))
+    await reader.stop(60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import re
@@ -11,11 +12,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Literal
 
 from kg_memory.errors import EmbeddingError, MissingExtra
-from kg_memory.runtime.flow import work_in_thread
+from kg_memory.runtime.flow import TURN
 from kg_memory.runtime.lifecycle import renew_in_children
 from kg_memory.settings import LOCAL_EMBEDDINGS
 
@@ -87,11 +87,12 @@ class LocalEmbeddings:
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one embedding vector for each of *texts*, computed in a thread."""
-        return await work_in_thread(partial(self.embed_documents, texts))
+        return await asyncio.to_thread(self.embed_documents, texts)
 
     async def aembed_query(self, text: str) -> list[float]:
         """Return the embedding vector of a search query, computed in a thread."""
-        return await work_in_thread(partial(self.embed_query, text))
+        async with TURN.get()():
+            return await asyncio.to_thread(self.embed_query, text)
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
         """Start to embed *texts* in background threads, so that a later call of `embed_documents` is faster.

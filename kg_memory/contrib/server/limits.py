@@ -65,7 +65,7 @@ class RateLimit:
 
 
 class Turns:
-    """Limits the queries and offline embeddings that run at the same time for one API key.
+    """Limits the queries and offline embeddings of questions that run at the same time for one API key.
 
     A key may run `ALONE` of them, or one while other keys are active: it then delays others by one query at most.
     """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import nullcontext
 
 from kg_memory import errors
 from kg_memory.contrib.leases import Lease, Leases
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeStatus
+from kg_memory.runtime.flow import TURN
 from kg_memory.runtime.telemetry import describe_error
 
 logger = logging.getLogger("kg_memory.contrib.server")
@@ -22,7 +24,7 @@ GATHERING = 0.05
 """Seconds to wait so that episodes saved together are read together; the plan ``economy`` waits longer."""
 TAKEN = 1.0
 """Seconds after which a namespace whose lease another process holds is tried again."""
-TURN = 200
+AT_A_TIME = 200
 """The most episodes of a namespace that are read before other namespaces get their turn."""
 
 
@@ -111,6 +113,7 @@ class BackgroundReader:
 
         If the database or the model is unavailable, it retries after growing pauses. Other errors are logged.
         """
+        TURN.set(nullcontext)  # reading takes none of the turns of the API key that saved the episodes
         settings, failures = self._memory.settings, 0
         pause = settings.window_seconds if settings.plan == "economy" else GATHERING
         try:
@@ -145,9 +148,9 @@ class BackgroundReader:
                 self._due.add(namespace)
                 return TAKEN
             read = await self._memory.episodes.aresume(
-                namespace=namespace, limit=TURN, progress=lambda _: self._check(lease)
+                namespace=namespace, limit=AT_A_TIME, progress=lambda _: self._check(lease)
             )
-        if len(read) == TURN > sum(result.status == EpisodeStatus.WAITING for result in read):
+        if len(read) == AT_A_TIME > sum(result.status == EpisodeStatus.WAITING for result in read):
             self._due.add(namespace)
         return GATHERING
 
