@@ -19,11 +19,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from kg_memory.contrib.server import answers, endpoints, gate, limits
-from kg_memory.contrib.server.answers import LONGEST_CONTENT
 from kg_memory.contrib.server.gate import LARGE, LARGE_AT_ONCE, MOST_VALUES, MOST_VALUES_OF_SMALL, RequestGate
 from kg_memory.contrib.server.keys import ApiKey
 from kg_memory.contrib.server.limits import Job, Jobs
-from kg_memory.contrib.server.mcp.tool import LAUNCHED
+from kg_memory.contrib.server.mcp.tool import LAUNCHED, LONGEST_CONTENT
 from kg_memory.contrib.server.parameters import SMALL
 from kg_memory.contrib.server.problems import MOST_ERRORS, ProblemError
 from kg_memory.contrib.server.service import Options

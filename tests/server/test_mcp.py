@@ -11,9 +11,8 @@ from mcp import Client, StdioServerParameters
 from mcp_types import ListToolsResult
 
 from kg_memory.contrib import embedded
-from kg_memory.contrib.server.answers import LONGEST_CONTENT
 from kg_memory.contrib.server.mcp.server import TOOLS
-from kg_memory.contrib.server.mcp.tool import LAUNCHED, PROFILES, Caller, view_episode
+from kg_memory.contrib.server.mcp.tool import LAUNCHED, LONGEST_CONTENT, PROFILES, Caller, view_episode
 from kg_memory.models.graph import Episode
 from kg_memory.text.tokenise import estimate_tokens
 

@@ -14,6 +14,7 @@ from fastapi import Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
+from kg_memory.contrib.server.mcp.tool import shorten
 from kg_memory.contrib.server.problems import ProblemError
 from kg_memory.models.graph import Episode, Value
 from kg_memory.models.results import Context, Explanation, Line, SearchResults
@@ -25,9 +26,6 @@ DEEPEST = 100_000
 """The deepest position in a list that a numeric cursor can reach, in items."""
 MOST_CHARACTERS = 2_000_000
 """Characters of episode text after which a page ends, even if it has fewer items than its limit."""
-
-LONGEST_CONTENT = 10_000
-"""The most characters of an episode's content in search results."""
 
 
 class Page(BaseModel, Generic[T]):
@@ -94,13 +92,6 @@ class ContextView(Value):
     lines: tuple[Line, ...] = ()
     left_out: tuple[Explanation, ...] = ()
     results: SearchResults
-
-
-def shorten(episode: Episode) -> Episode:
-    """Return *episode*, its content cut to `LONGEST_CONTENT` characters and " ..." if it is longer."""
-    if len(episode.content) <= LONGEST_CONTENT:
-        return episode
-    return episode.model_copy(update={"content": f"{episode.content[:LONGEST_CONTENT]} ..."})
 
 
 def view_results(results: SearchResults) -> SearchResults:

@@ -14,7 +14,6 @@ from mcp_types import Tool as ListedTool
 from pydantic import ConfigDict, ValidationError
 
 from kg_memory.adapters.rendering import DATA, render_fact, section
-from kg_memory.contrib.server.answers import shorten
 from kg_memory.contrib.server.keys import ApiKey, Scope
 from kg_memory.errors import InputError
 from kg_memory.memory.memory import GraphMemory
@@ -66,6 +65,8 @@ class Caller:
 Data = dict[str, Any]
 JsonSchema = dict[str, Any]
 LONGEST_ERROR = 1000
+LONGEST_CONTENT = 10_000
+"""The most characters of an episode's content in results of a tool or a search."""
 LONGEST = 50_000
 """The most characters of an argument."""
 
@@ -202,6 +203,13 @@ def view_fact(fact: Fact) -> Data:
     if fact.mark:
         view["mark"] = fact.mark
     return {**view, "sources": [dump(source, SOURCE) for source in fact.sources]}
+
+
+def shorten(episode: Episode) -> Episode:
+    """Return *episode*, its content cut to `LONGEST_CONTENT` characters and " ..." if it is longer."""
+    if len(episode.content) <= LONGEST_CONTENT:
+        return episode
+    return episode.model_copy(update={"content": f"{episode.content[:LONGEST_CONTENT]} ..."})
 
 
 def view_episode(episode: Episode) -> Data:
