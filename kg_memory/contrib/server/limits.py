@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -26,8 +25,6 @@ BURST = 4
 MOST_BUCKETS = 10_000
 STREAMS, SESSIONS, IMPORTS = "streams of events", "sessions", "imports"
 SOON = {"Retry-After": "5"}
-ALONE = max(2, os.cpu_count() or 1)
-"""The most queries of an API key at the same time while no other key is active."""
 ACTIVE = 1.0
 """Seconds for which an API key counts as active after a query."""
 AT_ONCE = 4
@@ -65,15 +62,15 @@ class RateLimit:
 
 
 class Turns:
-    """Limits the queries and offline embeddings of questions that run at the same time for one API key.
+    """While several API keys are active, lets each run one query, or offline embedding of a question, at a time.
 
-    A key may run `ALONE` of them, or one while other keys are active: it then delays others by one query at most.
+    A key with many requests then delays others by one query at most. A key alone has no limit.
     """
 
     def __init__(self) -> None:
         self._used: OrderedDict[str, float] = OrderedDict()
         """When each key was last active, oldest first."""
-        self._limits: dict[str, tuple[asyncio.Semaphore, asyncio.Semaphore]] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
 
     @asynccontextmanager
     async def take(self, key: str) -> AsyncIterator[None]:
@@ -82,10 +79,10 @@ class Turns:
         others = [used for other, used in islice(reversed(self._used.items()), 2) if other != key]
         self._used[key] = now
         self._used.move_to_end(key)
-        alone, beside = self._limits.setdefault(key, (asyncio.Semaphore(ALONE), asyncio.Semaphore(1)))
+        turn = self._turns.setdefault(key, asyncio.Lock())
         if len(self._used) > MOST_BUCKETS:
-            self._limits.pop(self._used.popitem(last=False)[0])
-        async with alone, beside if others and now - others[0] < ACTIVE else nullcontext():
+            self._turns.pop(self._used.popitem(last=False)[0])
+        async with turn if others and now - others[0] < ACTIVE else nullcontext():
             yield
 
 
