@@ -10,7 +10,6 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -68,21 +67,19 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._used: OrderedDict[str, float] = OrderedDict()
-        """When each key was last active, oldest first."""
-        self._turns: dict[str, asyncio.Lock] = {}
+        self._keys: OrderedDict[str, tuple[float, asyncio.Lock]] = OrderedDict()
+        """When each key was last active, and its turn; oldest first."""
 
     @asynccontextmanager
     async def take(self, key: str) -> AsyncIterator[None]:
         """Context manager: wait for the turn of *key*, the id of an API key, and hold it while the body runs."""
         now = time.monotonic()
-        others = [used for other, used in islice(reversed(self._used.items()), 2) if other != key]
-        self._used[key] = now
-        self._used.move_to_end(key)
-        turn = self._turns.setdefault(key, asyncio.Lock())
-        if len(self._used) > MOST_BUCKETS:
-            self._turns.pop(self._used.popitem(last=False)[0])
-        async with turn if others and now - others[0] < ACTIVE else nullcontext():
+        _, turn = self._keys.pop(key, (now, asyncio.Lock()))
+        other_used, _ = next(reversed(self._keys.values()), (-math.inf, turn))
+        self._keys[key] = now, turn
+        if len(self._keys) > MOST_BUCKETS:
+            self._keys.popitem(last=False)
+        async with turn if now - other_used < ACTIVE else nullcontext():
             yield
 
 
