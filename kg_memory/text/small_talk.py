@@ -59,9 +59,9 @@ def is_filler(content: str, before: str | None) -> bool:
     """
     if len(content) > LONGEST or not _ANSWERS.isdisjoint(content):
         return False
-    proposes = before is None or _PROPOSES.search(before) is not None
-    if says_nothing(content):
-        return not proposes or says_nothing(content, before=["?"])
-    text = " ".join(canonical_sentence(content).split())
-    is_small_talk = _ANY.fullmatch(text) and not _ONLY_ADDED.fullmatch(text)
-    return bool(is_small_talk and (_RECEIPT.search(text) or not proposes))
+    nothing, text = says_nothing(content), " ".join(canonical_sentence(content).split())
+    if not nothing and (not _ANY.fullmatch(text) or _ONLY_ADDED.fullmatch(text)):
+        return False
+    if before is not None and not _PROPOSES.search(before):
+        return True
+    return says_nothing(content, before=["?"]) if nothing else _RECEIPT.search(text) is not None
