@@ -87,8 +87,8 @@ class MemoryServer:
             offered = ", ".join(name for name, one in TOOLS.items() if one.is_offered(caller))
             raise MCPError(INVALID_PARAMS, f"tool {params.name[:50]!r} not found; use one of {offered}")
         try:
-            is_large = tool.heavy or (tool.scope in ("read", "write") and len(repr(params.arguments)) > SHORT)
-            is_large = is_large or len(caller.recall_from) > FEW_OTHERS
+            is_long = tool.scope in ("read", "write") and len(repr(params.arguments)) > SHORT
+            is_large = tool.heavy or is_long or len(caller.recall_from) > FEW_OTHERS
             async with self._large if is_large else nullcontext():
                 answer = await tool.call(ToolCall(self._memory, caller, request, params, self._wake))
         except AnswerNeeded as question:
