@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from kg_memory.temporal.interval import Interval, add_units
 from kg_memory.text.dates import chinese, english, periods
 from kg_memory.text.dates.periods import DateMention, Rule
+from kg_memory.text.redaction import find_all
 
 _MAYBE_ENGLISH = re.compile(
     r"\d|day|night|week|month|year|spring|summer|fall|autumn|winter|january|february|march|april|may|june|july|august|"
@@ -55,9 +56,9 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
     """
     now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
     rules: list[Rule] = []
-    if _MAYBE_ENGLISH.search(text):
+    if any(find_all(_MAYBE_ENGLISH, text)):
         rules += english.RULES
-    if chinese.HAN.search(text):
+    if any(find_all(chinese.HAN, text)):
         rules += chinese.RULES
     mentions = _longest(_matches(text, now, rules))
     with suppress(ValueError, OverflowError):  # the joined period leaves the calendar
@@ -69,7 +70,7 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
     """Return all dates in *text* that match one of *rules*; they may overlap. *now* is when the text was written."""
     mentions = []
     for pattern, resolve in rules:
-        for match in pattern.finditer(text):
+        for match in find_all(pattern, text):
             try:
                 interval = resolve(match, now)
             except (ValueError, OverflowError, IndexError):
