@@ -16,7 +16,7 @@ USER, ASSISTANT = "user", "assistant"
 """The sides of a conversation; also the speakers of messages without a name."""
 ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT, "ai": ASSISTANT}
 """The message roles that are read, and the side of each."""
-MOST_VALUES_OF_RECORD = 300_000
+MOST_VALUES_OF_RECORD = 100_000
 """The most values of one imported record: it is parsed in one go, and no other thread runs meanwhile."""
 _WRITTEN = (
     "%I:%M %p on %d %B, %Y",
