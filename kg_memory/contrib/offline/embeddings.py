@@ -100,7 +100,7 @@ class LocalEmbeddings:
         At most 64 texts are kept; older ones are dropped.
         """
         with self._loading:
-            self._behind = self._behind or ThreadPoolExecutor(self._cores, "kg-memory-embeddings-ahead")
+            self._behind = self._behind or ThreadPoolExecutor(max(1, self._cores - 1), "kg-memory-embeddings-ahead")
             for text in texts:
                 if text not in self._ahead:
                     self._ahead[text] = self._behind.submit(self._encode, [text], "passage")
