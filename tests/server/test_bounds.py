@@ -184,6 +184,17 @@ def test_large_bodies_wait_and_are_refused_by_route_and_size(monkeypatch):
     assert asyncio.run(attack()) == sent
 
 
+def test_body_of_a_rejected_request_is_read_in_pieces_and_dropped():
+    pieces = [{"type": "http.request", "body": b"x" * 9, "more_body": more} for more in (True, True, False)]
+    receive, send = AsyncMock(side_effect=pieces), AsyncMock()
+    guard = SimpleNamespace(authenticate=AsyncMock(side_effect=ProblemError(401, "no key")))
+    gated = RequestGate(AsyncMock(), paths=("/v1/",), service=SimpleNamespace(options=Options(), guard=guard))
+    head = [(b"host", b"127.0.0.1"), (b"content-length", b"%d" % (gate.DROPPED + 1))]
+    scope = {"type": "http", "method": "POST", "path": f"{ROOT}/episodes", "query_string": b"", "headers": head}
+    asyncio.run(gated(scope, receive, send))
+    assert (receive.await_count, send.await_args_list[0].args[0]["status"]) == (3, 401)
+
+
 def test_page_of_long_texts_ends_early_and_next_has_the_rest(client, monkeypatch):
     for module in (answers, endpoints):
         monkeypatch.setattr(module, "MOST_CHARACTERS", 1000)

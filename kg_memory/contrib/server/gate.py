@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -43,6 +43,8 @@ LARGE_AT_ONCE = 2
 """Large bodies that are read at the same time; they are handled one by one. Further requests wait."""
 BODY_SECONDS = 30.0
 """Seconds within which the whole body must arrive, and which a large body waits for its turn."""
+DROPPED, DROP_SECONDS = 200_000, 1.0
+"""The bytes from which the body of a rejected request is read and dropped, and the seconds that this may take."""
 MOST_VALUES, MOST_VALUES_OF_SMALL = 50_000, 5_000
 """The most JSON values in a body with many episodes or facts, and in any other body: parsing blocks other requests."""
 CLIENT_LEFT = 499
@@ -63,7 +65,7 @@ class RequestGate:
         self._app, self._paths, self._max_body, self._guard = app, tuple(paths), options.max_body, service.guard
         self._hosts, self._origins = frozenset(options.hosts), frozenset(options.origins)
         self._turns = Turns()
-        self._large, self._handled = asyncio.Semaphore(LARGE_AT_ONCE), asyncio.Lock()
+        self._large, self._handled, self._dropped = asyncio.Semaphore(LARGE_AT_ONCE), asyncio.Lock(), asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request and pass it on to the application; if it is rejected or fails, send an error response."""
@@ -114,21 +116,24 @@ class RequestGate:
         """
         path = own_path(scope)
         limit = most_bytes(path, self._max_body)
-        self._check(scope, headers, limit)
-        if path.startswith(ENCODED):
-            key = scope["state"]["key"] = await self._guard.authenticate(find_secret(headers), Request(scope))
-            TURN.set(partial(self._turns.take, key.id))
-        if limit is None or not _may_exceed(headers, 0):
-            await self._app(scope, receive, send)
-            return
+        is_batch = (limit or 0) > SMALL and not path.startswith("/v1/mcp")
+        large = (limit or 0) > SMALL and _may_exceed(headers, LARGE if is_batch else SMALL)
         async with AsyncExitStack() as held:
-            is_batch = limit > SMALL and not path.startswith("/v1/mcp")
-            if large := limit > SMALL and _may_exceed(headers, LARGE if is_batch else SMALL):
-                try:
+            try:
+                self._check(scope, headers, limit)
+                if path.startswith(ENCODED):
+                    key = scope["state"]["key"] = await self._guard.authenticate(find_secret(headers), Request(scope))
+                    TURN.set(partial(self._turns.take, key.id))
+                if large:
                     async with asyncio.timeout(BODY_SECONDS):
                         await held.enter_async_context(self._large)
-                except TimeoutError:
-                    raise ProblemError(429, BUSY, headers=SOON) from None
+            except (ProblemError, TimeoutError) as error:
+                if _may_exceed(headers, DROPPED):
+                    await self._drop_body(receive)
+                raise error if isinstance(error, ProblemError) else ProblemError(429, BUSY, headers=SOON) from None
+            if limit is None or not _may_exceed(headers, 0):
+                await self._app(scope, receive, send)
+                return
 
             async def send_and_release(message: Message) -> None:
                 await held.aclose()  # released before the response is sent: it may be a long stream
@@ -142,6 +147,16 @@ class RequestGate:
             if await asyncio.to_thread(has_more_values, text, most) if large else has_more_values(text, most):
                 raise ProblemError(413, f"the body must have at most {most} JSON values; send it in parts")
             await self._app(scope, _replay(body, receive), send_and_release)
+
+    async def _drop_body(self, receive: Receive) -> None:
+        """Read and drop the body of a rejected request, one request at a time, for at most `DROP_SECONDS`.
+
+        uvicorn would read a body that is left unread in one go, and several such bodies hold up the event loop.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DROP_SECONDS), self._dropped:
+                while (await receive()).get("more_body"):
+                    pass
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
         """Raise `ProblemError` if the host, the origin, the size of the headers or the content length is not allowed.
@@ -187,7 +202,8 @@ def _may_exceed(headers: Headers, size: int) -> bool:
 
     Always true for a chunked body.
     """
-    return "transfer-encoding" in headers or int(headers.get("content-length", "0")) > size
+    length = headers.get("content-length", "0")
+    return "transfer-encoding" in headers or not length.isdecimal() or int(length) > size
 
 
 async def _read_body(receive: Receive, limit: int) -> bytes:
