@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.settings import NO_REDACTION, RedactHook
+from kg_memory.text.tokenise import replace_matches
 
 SECRET, PRIVATE_KEY, CARD = "[secret]", "[private key]", "[card number]"
 SHORTEST_KEY = 8
 """A shorter API key is not treated as a secret: it is the placeholder given to servers without keys."""
-WINDOW, LONGEST_MATCH = 20_000, 13_000
-"""The characters of a text that are searched in one call, and the most characters of a match."""
 EMAIL, PHONE, ACCOUNT, ID_NUMBER = "[e-mail]", "[phone number]", "[bank account]", "[id number]"
 
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|\Z)", re.DOTALL)
@@ -85,37 +84,6 @@ def redact_secrets(text: str) -> str:
     for pattern in (_NAMED, _PASSWORD, _IN_URL):
         text = replace_matches(pattern, lambda match: f"{match[match.lastindex or 0]}{SECRET}", text)
     return text
-
-
-def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return *text* with each match of *pattern* replaced; the same result as ``pattern.sub(replace, text)``.
-
-    A long text is searched in pieces, so that other threads can run in between; see `find_all`.
-    """
-    if len(text) <= WINDOW:
-        return pattern.sub(replace, text)
-    parts: list[str] = []
-    offset = 0
-    for match in find_all(pattern, text):
-        parts += text[offset : match.start()], replace(match)
-        offset = match.end()
-    return "".join((*parts, text[offset:])) if parts else text
-
-
-def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of *pattern* in *text*; the same result as ``pattern.finditer(text)``.
-
-    The text is searched in pieces of `WINDOW` characters, because one search of a long text blocks all other threads.
-    Each match must have between 1 and `LONGEST_MATCH` characters.
-    """
-    offset = 0
-    for start in range(0, len(text), WINDOW):
-        end = start + WINDOW
-        for match in pattern.finditer(text, max(start, offset), end + LONGEST_MATCH):
-            if match.start() >= end:  # left to the next window, as its end may be cut off here
-                break
-            yield match
-            offset = match.end()
 
 
 def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:

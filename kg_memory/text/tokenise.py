@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
 from math import ceil
@@ -24,6 +24,8 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 VERSION = 1
 MAX_LENGTH = 64
 PART = 20_000
+WINDOW, LONGEST_MATCH = 20_000, 13_000
+"""The characters of a text that are searched in one call, and the most characters of a match."""
 
 # Marks that people leave out when they type: Latin, Greek and Cyrillic accents, Hebrew and Arabic
 # vowel points, the Arabic tatweel, keycaps and variation selectors. Indic and Thai vowels are kept as letters.
@@ -216,3 +218,34 @@ def estimate_tokens(text: str) -> int:
     dense = len(_DENSE.findall(text))
     wide = len(_WIDE.findall(text)) - dense
     return ceil((len(text) - dense - wide) / 3.5 + wide / 2 + dense * 1.2) + 1
+
+
+def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
+    """Return *text* with each match of *pattern* replaced; the same result as ``pattern.sub(replace, text)``.
+
+    A long text is searched in pieces, so that other threads can run in between; see `find_all`.
+    """
+    if len(text) <= WINDOW:
+        return pattern.sub(replace, text)
+    parts: list[str] = []
+    offset = 0
+    for match in find_all(pattern, text):
+        parts += text[offset : match.start()], replace(match)
+        offset = match.end()
+    return "".join((*parts, text[offset:])) if parts else text
+
+
+def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of *pattern* in *text*; the same result as ``pattern.finditer(text)``.
+
+    The text is searched in pieces of `WINDOW` characters, because one search of a long text blocks all other threads.
+    Each match must have between 1 and `LONGEST_MATCH` characters.
+    """
+    offset = 0
+    for start in range(0, len(text), WINDOW):
+        end = start + WINDOW
+        for match in pattern.finditer(text, max(start, offset), end + LONGEST_MATCH):
+            if match.start() >= end:  # left to the next window, as its end may be cut off here
+                break
+            yield match
+            offset = match.end()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.text import tokenise
 from kg_memory.text.dates import find_dates
 
 THURSDAY = datetime(2023, 5, 25, 14, 30, tzinfo=UTC)
@@ -101,34 +102,23 @@ def test_find_dates_returns_the_expected_period(said, start, end, precision):
     ]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "I am busy now.",
-        "Currently I live here.",
-        "You may go.",
-        "March on!",
-        "We lived there for 4 years.",
-        "I read it in two days.",
-        "31 June 2023",
-        "30 February",
-        "2023-13-45",
-        "I have 2000 dollars.",
-        "Call 555-1234-12.",
-        "Version 3.11.2 is out.",
-        "the second one",
-        "我现在很忙",
-        "第三天的心情",
-        "他跑了五公里",
-        "十几年前",
-        "一千二百年前",
-        "",
-        "Mondays are hard.",
-        "an hourly rate",
-    ],
-)
+WITHOUT_A_DAY = """
+I am busy now. | Currently I live here. | You may go. | March on! | We lived there for 4 years. | I read it in two days.
+| 31 June 2023 | 30 February | 2023-13-45 | I have 2000 dollars. | Call 555-1234-12. | Version 3.11.2 is out. |
+the second one | 我现在很忙 | 第三天的心情 | 他跑了五公里 | 十几年前 | 一千二百年前 | | Mondays are hard. | an hourly rate"""
+
+
+@pytest.mark.parametrize("said", [text.strip() for text in WITHOUT_A_DAY.split("|")])
 def test_find_dates_ignores_text_without_a_day(said):
     assert find_dates(said, THURSDAY) == []
+
+
+@pytest.mark.parametrize("window", [1, 7, 40])
+def test_find_dates_searches_a_long_text_in_windows(monkeypatch, window):
+    said = "Yes. I met Ann on 5 May 2019, and again two weeks before Easter; 我去年搬到巴黎. " * 9
+    whole = find_dates(said, THURSDAY)
+    monkeypatch.setattr(tokenise, "WINDOW", window)
+    assert find_dates(said, THURSDAY) == whole
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg_memory.ingestion.filter import FLAGS, injection_flags
-from kg_memory.text.redaction import LONGEST_MATCH, WINDOW
+from kg_memory.text.tokenise import LONGEST_MATCH, WINDOW
 
 INJECTIONS = {
     "override": (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kg_memory.errors import InputError, SettingsError
 from kg_memory.settings import Settings
-from kg_memory.text import redaction
+from kg_memory.text import tokenise
 from kg_memory.text.redaction import BUILT_IN, redact_json, redact_text
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
@@ -100,7 +100,7 @@ def test_redact_finds_secrets_across_windows(parts):
     text = "".join(parts)
     whole = redact_text(text, "secrets")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redaction, "WINDOW", 20)
+        patch.setattr(tokenise, "WINDOW", 20)
         assert redact_text(text, "secrets") == whole
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from kg_memory.temporal.interval import Interval, add_units
 from kg_memory.text.dates import chinese, english, periods
 from kg_memory.text.dates.periods import DateMention, Rule
-from kg_memory.text.redaction import find_all
+from kg_memory.text.tokenise import find_all
 
 _MAYBE_ENGLISH = re.compile(
     r"\d|day|night|week|month|year|spring|summer|fall|autumn|winter|january|february|march|april|may|june|july|august|"
