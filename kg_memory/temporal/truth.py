@@ -191,7 +191,7 @@ def _place_periods(
     first = {fact: min(statement.rank for statement in _gather({fact, *near[fact]}, placed)) for fact in facts}
     periods: dict[str, list[Period]] = {fact: [] for fact in facts}
     for weight in sorted({policy.weigh(statement) for statement in _gather(facts, placed)}, reverse=True):
-        level = {fact: _filter_weight(own, weight, policy) for fact, own in placed.items()}
+        level = {fact: [one for one in own if policy.weigh(one) == weight] for fact, own in placed.items()}
         added: dict[str, list[Period]] = {}
         for fact in facts:
             taken = sorted(_gather(near[fact], periods), key=_period_order)
@@ -204,11 +204,6 @@ def _place_periods(
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
     """Yield the items of all *facts* (ids) one after another; *by_fact* has the items of each fact, by id."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
-
-
-def _filter_weight(statements: Iterable[Statement], weight: object, policy: ConflictPolicy) -> list[Statement]:
-    """Return the *statements* with exactly this *weight* in conflicts, as computed by `policy.weigh`."""
-    return [statement for statement in statements if policy.weigh(statement) == weight]
 
 
 def _place(

@@ -278,7 +278,7 @@ class Blocks:
             at=after,
             thread=thread,
             source=SOURCE,
-            source_id=f"{thread} after {_hash_id(base)}",
+            source_id=f"{thread} after {hashlib.sha256((base.episode or '').encode()).hexdigest()[:24]}",
         )
         try:
             added: list[AddResult] = yield from call(
@@ -296,11 +296,6 @@ class Blocks:
         """Return whether a version with the `source_id` of *version* exists, stored by another process."""
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         return bool((yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)))
-
-
-def _hash_id(version: Version) -> str:
-    """Return a hash (24 hex digits) of the episode id of *version*, to be part of the next version's source id."""
-    return hashlib.sha256((version.episode or "").encode()).hexdigest()[:24]
 
 
 def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:

@@ -243,8 +243,8 @@ class _SentenceReader:
         predicate, change = meaning
         if predicate == "LIVES_IN" and thing.name.casefold() in lexicon.PRODUCTS:
             return "USES", change  # "we moved to Linear"
-        verb = self.text[slice(*span)].casefold()
-        if change == "is" and predicate in DEEDS and _is_deed(self.text[: span[0]], verb):
+        verb, before = self.text[slice(*span)].casefold(), self.text[: span[0]]
+        if change == "is" and predicate in DEEDS and is_past(verb) and not WORDS["perfect"].search(before):
             return DEEDS[predicate], "happens"
         if predicate == "WORKS_AT" and thing.type == PLACE and change == "ends":
             return "LIVES_IN", change
@@ -369,11 +369,6 @@ def _hide_names(text: str, offset: int, mentions: Sequence[Mention]) -> str:
 
 def _allows_unnamed(pattern: Pattern, verb: str) -> bool:
     return pattern.predicate in UNNAMED_SUBJECTS and not verb.casefold().startswith(("using", "switching", "running"))
-
-
-def _is_deed(before: str, verb: str) -> bool:
-    """Return whether *verb*, after the text *before*, is a completed action: "I played", but not "I've played"."""
-    return is_past(verb) and WORDS["perfect"].search(before) is None
 
 
 def _is_within(mention: Mention, span: Span) -> bool:

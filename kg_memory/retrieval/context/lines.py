@@ -18,7 +18,6 @@ from kg_memory.models.graph import (
     EpisodeKind,
     Fact,
     Kind,
-    Premise,
     Remark,
     Value,
 )
@@ -146,7 +145,8 @@ class LineMaker:
             return "nothing known in its place" if fact.absent else ""
         premise = fact.doubtful_because[-1]
         since = date_in_words(fact.doubtful_since, fact.doubtful_precision)
-        return f'doubtful since {since}: "{self._clean(premise.sentence)}" {describe_end(premise)}'
+        end = "was not so" if premise.refuted else "ended"
+        return f'doubtful since {since}: "{self._clean(premise.sentence)}" {end}'
 
     def _age(self, fact: Fact, said: datetime | None) -> str:
         """Return ", said 14 months ago" if *fact*, last stated at *said*, has probably changed since then; else ""."""
@@ -213,11 +213,6 @@ def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> st
     disputed = fact.mark in ("disputed", "not reviewed")
     bare = fact if disputed else fact.model_copy(update={"confirmed": True})  # the episode shows the words
     return period_in_words(bare, now) if begins or disputed or (fact.invalid_at and not is_over) else ""
-
-
-def describe_end(premise: Premise) -> str:
-    """Return how *premise*, a fact from which others were derived, became invalid: "ended", or "was not so"."""
-    return "was not so" if premise.refuted else "ended"
 
 
 def id_of(value: Value) -> str:
