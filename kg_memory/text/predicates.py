@@ -6,16 +6,15 @@ Rules handle tenses, negations and so on. Unknown names are left to the model: a
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import takewhile
 from typing import Any
 
 from kg_memory.models.ontology import FactType
+from kg_memory.text import read_table
 from kg_memory.text.identity import replace_unstorable
 
 DEFAULT_PREDICATE = "RELATES_TO"
@@ -61,7 +60,7 @@ _PLAN_FAMILY = "plan"
 _LIFELONG = frozenset({"birth", "death"})
 _ACTIVITIES = frozenset({"work", "skill"})
 # Read at import: reading a file later would block an event loop.
-_TOML: dict[str, dict[str, Any]] = tomllib.loads(files(__package__).joinpath("predicates.toml").read_text("utf-8"))
+_TOML: dict[str, dict[str, Any]] = read_table(__package__, "predicates.toml")
 _WORDS = {name: frozenset(words.split()) for name, words in _TOML.pop("words").items()}
 _HALF_LIFE = {name: float(days) for days, names in _TOML.pop("half_life").items() for name in names.split()}
 _IRREGULAR = dict(pair.split(":") for pair in _WORDS["irregular"])

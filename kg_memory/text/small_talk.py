@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
-from importlib.resources import files
 
+from kg_memory.text import read_table
 from kg_memory.text.identity import canonical_sentence
 
 LONGEST = 120
 """The most characters of a greeting."""
-_TABLE: dict[str, str] = tomllib.loads(files(__package__).joinpath("small_talk.toml").read_text("utf-8"))
+_TABLE: dict[str, str] = read_table(__package__, "small_talk.toml")
 _WORDS = {name: words.replace("\n", "") for name, words in _TABLE.items()}
 _PRAISE = _WORDS["reaction"].replace("<very>", "(?:(?:very|really|pretty|super|how) )?")
 _WORDS["reaction"] = _PRAISE.replace("<good>", f"(?:{_WORDS['good']})")

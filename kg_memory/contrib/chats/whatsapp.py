@@ -7,12 +7,10 @@ numbers. The order of day, month and year is inferred from all time stamps of th
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -20,6 +18,7 @@ from typing import Literal, NamedTuple
 from kg_memory.contrib.chats.formats import Line
 from kg_memory.contrib.chats.records import TICK, Item, make_input
 from kg_memory.errors import InputError
+from kg_memory.text import read_table
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
 DATE_ORDERS: tuple[DateOrder, ...] = ("dmy", "mdy", "ymd")
@@ -241,7 +240,7 @@ def _count_named(said: list[_Said], times: list[datetime]) -> int:
 # Texts that WhatsApp itself writes, in its most used languages
 
 
-_TEXTS: Mapping[str, str] = tomllib.loads(files(__package__).joinpath("whatsapp.toml").read_text(encoding="utf-8"))
+_TEXTS: Mapping[str, str] = read_table(__package__, "whatsapp.toml")
 
 
 def _any(name: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from importlib.resources import files
 
-_TABLE: dict[str, str] = tomllib.loads(files(__package__).joinpath("lexicon.toml").read_text(encoding="utf-8"))
+from kg_memory.text import read_table
+
+_TABLE: dict[str, str] = read_table(__package__, "lexicon.toml")
 WORD_LISTS = {name: frozenset(words.split()) for name, words in _TABLE.items()}
 
 PRONOUNS = WORD_LISTS["pronouns"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Any, Literal
 
 from kg_memory.contrib.offline.lexicon import STARTERS
+from kg_memory.text import read_table
 from kg_memory.text.sentences import Sentence
 
 Change = Literal["is", "ends", "plans", "happens", "passes", "never"]
@@ -211,7 +210,7 @@ def _read_patterns(rows: Iterable[Mapping[str, Any]], wrap: str, flags: re.Regex
     return tuple(patterns)
 
 
-_TABLE = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
+_TABLE = read_table(__package__, "patterns.toml")
 LISTS: dict[str, str] = _TABLE["lists"]
 STATES: dict[str, tuple[str, str, str]] = {name: tuple(words) for name, words in _TABLE["states"].items()}
 """Predicates of lasting states, with the words for present, past and Chinese."""

@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, StrictBool, StringConstraints, TypeAdapter, ValidationError
 
 from kg_memory.errors import InputError
+from kg_memory.text import read_table
 from kg_memory.text.predicates import canonical_predicate, canonical_predicates, predicate_name
 from kg_memory.text.tokenise import terms
 
@@ -125,7 +125,7 @@ def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
 @cache
 def default_schema() -> TopicSchema:
     """Return the default schema of topics, read from the package's ``topics.toml``."""
-    return parse_schema(tomllib.loads(files(__package__).joinpath("topics.toml").read_text(encoding="utf-8")))
+    return parse_schema(read_table(__package__, "topics.toml"))
 
 
 def parse_schema(value: object) -> TopicSchema:

@@ -6,13 +6,11 @@ Words match by stem, by groups of synonyms, and by Chinese characters. Pure func
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from itertools import chain, pairwise
 from typing import Literal, NamedTuple
 
@@ -21,6 +19,7 @@ from kg_memory.ingestion.records import Piece, ResolvedEntity
 from kg_memory.ingestion.state import Draft
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import local_time, parse_instant
+from kg_memory.text import read_table
 from kg_memory.text.dates import DateMention, chinese, english, find_dates
 from kg_memory.text.tokenise import terms
 
@@ -156,9 +155,7 @@ def _join(sets: Iterable[frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*sets)
 
 
-_TABLE: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    files(__package__).joinpath("support.toml").read_text(encoding="utf-8")
-)
+_TABLE: Mapping[str, Mapping[str, str]] = read_table(__package__, "support.toml")
 _GROUPS, _HAN_GROUPS = _load_groups(_TABLE)
 LISTS = _TABLE["lists"]
 """Word lists by name, from ``support.toml``."""

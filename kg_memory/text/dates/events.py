@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import count
 from typing import Literal, cast
+
+from kg_memory.text import read_table
 
 Relation = Literal["before", "after", "since", "while"]
 Edge = Literal["start", "end"]
@@ -78,7 +78,7 @@ Row = tuple[str, Edge | None, re.Pattern[str]]
 
 
 # Read at import, as reading a file later could block an event loop.
-_TABLES: dict[str, dict[str, str]] = tomllib.loads(files(__package__).joinpath("events.toml").read_text("utf-8"))
+_TABLES: dict[str, dict[str, str]] = read_table(__package__, "events.toml")
 
 
 @cache
