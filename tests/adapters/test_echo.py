@@ -23,21 +23,15 @@ What was said. [source] (time)
 </EPISODES>"""
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Ann lives in Oslo.",
-        "You live in Oslo.",
-        "As you told me earlier, you moved to Oslo last week!",
-        "I remember that Hans works at R&D <Labs>.",
-        "Your rent is $900, and you do not like Bergen.",
-        "You have **3** cats.",
-        "安娜住在奥斯陆。",
-        "我记得安娜住在奥斯陆。",
-        "你之前提到过你住在奥斯陆！",
-        "Sure! You live in Oslo.",
-    ],
-)
+RESTATED = (
+    "Ann lives in Oslo. | You live in Oslo. | As you told me earlier, you moved to Oslo last week! | "
+    "I remember that Hans works at R&D <Labs>. | Your rent is $900, and you do not like Bergen. | "
+    "You have **3** cats. | 安娜住在奥斯陆。 | 我记得安娜住在奥斯陆。 | 你之前提到过你住在奥斯陆！ | "
+    "Sure! You live in Oslo."
+).split(" | ")
+
+
+@pytest.mark.parametrize("said", RESTATED)
 def test_remove_echo_removes_restated_memory(said):
     assert remove_echo(said, RECALLED) == ""
 
@@ -52,41 +46,18 @@ def test_remove_echo_ignores_source_ids_outside_brackets():
     assert remove_echo("Ann lives in Oslo.", '<fact sources="1234abed">Ann lives in Oslo</fact>') == ""
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Ann does not live in Oslo.",
-        "You never lived in Oslo.",
-        "Ann lived in Oslo before.",
-        "You lived in Oslo.",
-        "He lives in Oslo.",
-        "You move to Rome.",
-        "You live in Paris.",
-        "You live in Paris now.",
-        "Cid is married to Dan.",
-        "Ann will live in Oslo.",
-        "Ann lives in Rome.",
-        "Bob lives in Oslo.",
-        "Ann moved from Oslo to Bergen.",
-        "Ann works at Acme.",
-        "You told Bob.",
-        "Han works at R&D <Labs>.",
-        "Ann has 4 cats.",
-        "Ann has 3.5 cats.",
-        "Your rent is $9000, and you do not like Bergen.",
-        "Your rent is €900, and you do not like Bergen.",
-        "Your rent is $900, and you like Bergen.",
-        "It was 5 degrees.",
-        "Ann lives in Oslo since 2023-05-14.",
-        "Ann lives in Oslo with Cid.",
-        "安娜不住在奥斯陆。",
-        "安娜住在巴黎。",
-        "安娜以前住在奥斯陆。",
-        "Yes.",
-        "",
-        "\n \x00",
-    ],
-)
+DIFFERENT = (
+    "Ann does not live in Oslo. | You never lived in Oslo. | Ann lived in Oslo before. | You lived in Oslo. | "
+    "He lives in Oslo. | You move to Rome. | You live in Paris. | You live in Paris now. | Cid is married to Dan. | "
+    "Ann will live in Oslo. | Ann lives in Rome. | Bob lives in Oslo. | Ann moved from Oslo to Bergen. | "
+    "Ann works at Acme. | You told Bob. | Han works at R&D <Labs>. | Ann has 4 cats. | Ann has 3.5 cats. | "
+    "Your rent is $9000, and you do not like Bergen. | Your rent is €900, and you do not like Bergen. | "
+    "Your rent is $900, and you like Bergen. | It was 5 degrees. | Ann lives in Oslo since 2023-05-14. | "
+    "Ann lives in Oslo with Cid. | 安娜不住在奥斯陆。 | 安娜住在巴黎。 | 安娜以前住在奥斯陆。 | Yes."
+).split(" | ")
+
+
+@pytest.mark.parametrize("said", [*DIFFERENT, "", "\n \x00"])
 def test_remove_echo_keeps_different_statements(said):
     assert remove_echo(said, RECALLED) == said
 

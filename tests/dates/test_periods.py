@@ -27,32 +27,14 @@ def test_parse_instant_returns_utc(written, meant):
     assert parse_instant(written) == meant
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        None,
-        "",
-        "null",
-        "None",
-        "unknown",
-        "N/A",
-        "soon",
-        "last week",
-        "0000",
-        "0000-01-01",
-        "10000-01-01",
-        "2023-13-01",
-        "2023-02-30",
-        "2023-06-09T25:00",
-        "2023-06-09T10:30:15+99:00",
-        "0001-01-01T00:00:00+14:00",
-        "9999-12-31T23:59:59-12:00",
-        "٢٠٢٣-٠٦-٠٩",
-        "2023-06-09T10:30:15Z or so",
-        "20230609123",
-        "-2023-01-01",
-    ],
-)
+NO_INSTANTS = (
+    "null | None | unknown | N/A | soon | last week | 0000 | 0000-01-01 | 10000-01-01 | 2023-13-01 | 2023-02-30 | "
+    "2023-06-09T25:00 | 2023-06-09T10:30:15+99:00 | 0001-01-01T00:00:00+14:00 | 9999-12-31T23:59:59-12:00 | "
+    "٢٠٢٣-٠٦-٠٩ | 2023-06-09T10:30:15Z or so | 20230609123 | -2023-01-01"
+).split(" | ")
+
+
+@pytest.mark.parametrize("written", [*NO_INSTANTS, None, ""])
 def test_parse_instant_returns_none_for_other_text(written):
     assert parse_instant(written) is None
 
