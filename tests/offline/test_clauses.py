@@ -93,36 +93,24 @@ def test_fact_has_the_start_or_end_stated_in_text():
     assert (end.since, end.until) == (None, "2023-05-26")
 
 
+FRAGMENTS = (
+    "and | I live in | used to | I gave up | I quit | User | the user 's | Ann: | ，，， | 我用 | I used to , and | "
+    "Will will will Will. | May may May | US us US WHO | I stopped ing | I used to o | \x00I live in Oslo.\x00 | "
+    "I moved from to from to | Я живу в Осло. | أعيش في أوسلو"
+).split(" | ")
+
+
 @pytest.mark.parametrize("speaker", [None, "Ann"])
 @pytest.mark.parametrize(
     "words",
     [
+        *FRAGMENTS,
         "",
-        "and",
-        "I live in",
-        "used to",
-        "I gave up",
-        "I quit",
-        "User",
-        "the user 's",
-        "Ann:",
         "Ann: \nBo: ",
-        "，，，",
-        "我用",
-        "I used to , and",
         "I like a, b, c and d, e, f" * 40,
-        "Will will will Will.",
-        "May may May",
-        "US us US WHO",
         "I live in Oslo " * 400,
         "a: b\n" * 2000,
         "😀" * 3000,
-        "I stopped ing",
-        "I used to o",
-        "\x00I live in Oslo.\x00",
-        "I moved from to from to",
-        "Я живу в Осло.",
-        "أعيش في أوسلو",
     ],
 )
 def test_any_text_is_quoted_verbatim_and_quickly(words, speaker):

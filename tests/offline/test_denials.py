@@ -5,32 +5,18 @@ import pytest
 from kg_memory import GraphMemory
 from tests.offline.asking import facts
 
-DENIED = [
-    "Neither Aino nor Eero works at Nokia.",
-    "It is not true that Kalle lives in Oulu.",
-    "It isn't true that Kalle lives in Oulu.",
-    "It was never true that Kalle worked at Nokia.",
-    "That Kalle lives in Oulu is a lie.",
-    "The claim that Kalle lives in Oulu is false.",
-    "Eero denies that Kalle works at Fortum.",
-    "Eero denied living in Turku.",
-    "Aino doubts that Eero moved to Turku.",
-    "Nobody in my team works at Nokia.",
-    "No one lives in Oulu.",
-    "None of my friends works at Fortum.",
-    "No engineer of ours lives in Oulu.",
-    "Kalle refuses to admit that he works at Nokia.",
-    "Kalle never said that he works at Nokia.",
-    "Never has Eero lived in Oulu.",
-    "I don’t believe that Eero is allergic to nuts.",
-    "It is unlikely that Kalle moved to Oulu.",
-    "没有人在诺基亚工作。",
-    "并非所有人都住在北京。",
-    "李娜否认她在阿里巴巴工作。",
-    "我怀疑小王搬到了上海。",
-    "小王住在上海不是真的。",
-    "我既不住在北京也不住在上海。",
-]
+DENIED = (
+    "Neither Aino nor Eero works at Nokia. | It is not true that Kalle lives in Oulu. | "
+    "It isn't true that Kalle lives in Oulu. | It was never true that Kalle worked at Nokia. | "
+    "That Kalle lives in Oulu is a lie. | The claim that Kalle lives in Oulu is false. | "
+    "Eero denies that Kalle works at Fortum. | Eero denied living in Turku. | Aino doubts that Eero moved to Turku. | "
+    "Nobody in my team works at Nokia. | No one lives in Oulu. | None of my friends works at Fortum. | "
+    "No engineer of ours lives in Oulu. | Kalle refuses to admit that he works at Nokia. | "
+    "Kalle never said that he works at Nokia. | Never has Eero lived in Oulu. | "
+    "I don’t believe that Eero is allergic to nuts. | It is unlikely that Kalle moved to Oulu. | 没有人在诺基亚工作。 | "
+    "并非所有人都住在北京。 | 李娜否认她在阿里巴巴工作。 | 我怀疑小王搬到了上海。 | 小王住在上海不是真的。 | "
+    "我既不住在北京也不住在上海。"
+).split(" | ")
 TOLD = [
     ("I doubt it will rain, but I live in Oslo.", "LIVES_IN", "Oslo"),
     ("No doubt about it: I work at Nokia.", "WORKS_AT", "Nokia"),
