@@ -19,15 +19,8 @@ ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT,
 MOST_VALUES_OF_RECORD = 100_000
 """The most values of one imported record: it is parsed in one go, and no other thread runs meanwhile."""
 _WRITTEN = (
-    "%I:%M %p on %d %B, %Y",
-    "%B-%d-%Y",
-    "%d %B %Y",
-    "%d %B, %Y",
-    "%B %d, %Y",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y/%m/%d %H:%M",
-    "%Y/%m/%d",
-)
+    "%I:%M %p on %d %B, %Y|%B-%d-%Y|%d %B %Y|%d %B, %Y|%B %d, %Y|%Y/%m/%d %H:%M:%S|%Y/%m/%d %H:%M|%Y/%m/%d"
+).split("|")
 # The unit of a number since 1970 is guessed by its size: each bound is far beyond the year 5000 in the unit below it.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")

@@ -170,8 +170,5 @@ def _stretch(text: str, start: int, end: int, words: int) -> Iterator[Payload]:
         return
     stretch = text[start:end]
     if sum(character < _SENTENCES_FROM for character in stretch) >= 0.8 * size:
-        yield start, end, _placeholder(_kind_of_stretch(stretch), size)
-
-
-def _kind_of_stretch(stretch: str) -> str:
-    return next((kind for kind, pattern in _CODE.items() if re.search(pattern, stretch)), "text")
+        kind = next((kind for kind, pattern in _CODE.items() if re.search(pattern, stretch)), "text")
+        yield start, end, _placeholder(kind, size)

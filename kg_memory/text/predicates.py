@@ -112,8 +112,7 @@ def predicate_name(text: str) -> str:
     """Convert *text* to a predicate name: "lives in" -> "LIVES_IN"; `DEFAULT_PREDICATE` if it has no word."""
     upper = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", replace_unstorable(text)).upper())
     words = ("".join(char if char.isalnum() or _is_mark(char) else " " for char in upper)).split()
-    named = [word for word in words if word[0].isalnum()]
-    return "_".join(named)[:MAX_LENGTH].rstrip("_") or DEFAULT_PREDICATE
+    return "_".join(word for word in words if word[0].isalnum())[:MAX_LENGTH].rstrip("_") or DEFAULT_PREDICATE
 
 
 def _is_mark(char: str) -> bool:

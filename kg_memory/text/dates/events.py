@@ -40,16 +40,10 @@ class EventMention:
 
 
 _RELATIONS: dict[str, Relation] = {
-    "before": "before",
-    "until": "before",
-    "till": "before",
-    "prior to": "before",
+    **dict.fromkeys(("before", "until", "till", "prior to"), "before"),
     "after": "after",
     "since": "since",
-    "while": "while",
-    "whilst": "while",
-    "when": "while",
-    "during": "while",
+    **dict.fromkeys(("while", "whilst", "when", "during"), "while"),
 }
 _CONJUNCTION = re.compile(
     r"\b(?P<word>before|until|till|prior\sto|after|since|while|whilst|when|during)\s", re.IGNORECASE
