@@ -260,8 +260,7 @@ def parse_period(text: str | None, zone: tzinfo = UTC) -> Interval | None:
         if match := _ISO_WEEK.fullmatch(stripped):
             return _parse_iso_week(match, zone)
         if match := _ISO_SEASON.fullmatch(stripped):
-            first = datetime(int(match["year"]), SEASONS[match["season"].casefold()], 1, tzinfo=zone)
-            return _unit_at(first, "season")
+            return _unit_at(datetime(int(match["year"]), SEASONS[match["season"].casefold()], 1, tzinfo=zone), "season")
         match = _ISO.fullmatch(stripped)
         return None if match is None else _parse_iso(match, zone)
     except (ValueError, OverflowError):

@@ -204,8 +204,7 @@ class ConflictPolicy:
         if self.strategy == "model":
             return preferred
         lead = self.weigh(later) - self.weigh(earlier)
-        wins = lead > 0 or (lead == 0 and self.strategy != "incumbent")
-        return later.id if wins else earlier.id
+        return later.id if lead > 0 or (lead == 0 and self.strategy != "incumbent") else earlier.id
 
 
 StatementsByFact = Mapping[str, Sequence[Statement]]
