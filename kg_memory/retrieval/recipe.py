@@ -130,8 +130,7 @@ def _lasts(since: int, until: int, instants: Instants) -> bool:
     If the question names an instant, the period must also continue after it. A day in the question is a day in UTC; the
     day of a fact is one in its message's time zone.
     """
-    is_instant = instants.until - instants.since <= 1
-    return since < instants.since - ZONES and (until > instants.until or not is_instant)
+    return since < instants.since - ZONES and (until > instants.until or instants.until - instants.since > 1)
 
 
 def limit_rank_drop(ranking: Ranking, before: Ranking) -> list[Scored]:

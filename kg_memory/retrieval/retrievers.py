@@ -92,7 +92,7 @@ class Scope:
                 query, limit=self.limit, **{param: examined}, **chosen, **params, **self.instants.params
             )
             if len(rows) >= self.limit or examined >= max_examined or not self.is_post_filtered:
-                return scores_of(rows)
+                return [(row["id"], round(row["score"], DIGITS)) for row in rows]
             examined *= DEEPER
 
 
@@ -113,11 +113,6 @@ def _join_reads(effect: Any) -> Flow[Any]:
     return [
         [{"id": id_, "score": score} for id_, score in row.get(f"rows{place}", ())] for place in range(len(searches))
     ]
-
-
-def scores_of(rows: Sequence[Row]) -> list[Scored]:
-    """Return ``(id, rounded score)`` for each of *rows*, the database rows of a search."""
-    return [(row["id"], round(row["score"], DIGITS)) for row in rows]
 
 
 def narrow_scope(scope: Scope) -> Flow[Scope]:

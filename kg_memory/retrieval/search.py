@@ -105,16 +105,14 @@ def find_in_all(question: SearchQuery, time: QuestionTime, namespaces: Sequence[
     Words weigh by how often all namespaces contain them, and messages are compared with one embedding of the question,
     so that scores are comparable. Errors: `InputError` if no namespace knows an entity in `center`.
     """
-    looks = [at(namespace, _look_up(question, time)) for namespace in namespaces]
-    read = yield from every(looks, GRAPHS_AT_ONCE)
+    read = yield from every([at(namespace, _look_up(question, time)) for namespace in namespaces], GRAPHS_AT_ONCE)
     lookups = {namespace: lookup for namespace, lookup in zip(namespaces, read, strict=True) if lookup}
     _require_centers(question, lookups.values())
     if not lookups:
         return (yield from _find(question, time, None))
     shared = share_statistics(list(lookups.values()))
     flows = [at(namespace, _find(question, time, one)) for namespace, one in zip(lookups, shared, strict=True)]
-    found = merge_found((yield from every(flows, GRAPHS_AT_ONCE)), question.limit)
-    return replace(found, namespaces=tuple(lookups))
+    return replace(merge_found((yield from every(flows, GRAPHS_AT_ONCE)), question.limit), namespaces=tuple(lookups))
 
 
 def _require_centers(question: SearchQuery, lookups: Collection[Lookup]) -> None:
@@ -283,7 +281,7 @@ def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
     else:
         unused = set(words) - set(terms(text))
     words = [word for word in words if word not in unused]
-    counts = counts_of(rows[0])
+    counts: dict[Kind, int] = {kind: rows[0]["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
     vector, episode_vector, degraded = yield from _embed(text, named, counts["episodes"], recipe)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
@@ -335,11 +333,6 @@ def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], 
     """
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
-
-
-def counts_of(row: Row) -> dict[Kind, int]:
-    """Return the number of stored nodes by kind, ``{"facts": 120, ...}``; *row*: a result of `word_statistics`."""
-    return {kind: row["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
 
 
 def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.Frequencies:

@@ -163,9 +163,7 @@ class LineMaker:
         episodes = [value for value in group if isinstance(value, Episode)]
         facts = [value for value in group if isinstance(value, Fact)]
         sources = [self._reference(episode.source_id, episode.id) for episode in episodes]
-        asked = ""
-        if first.asked:
-            asked = self._clean(f"{first.asked.speaker}: {first.asked.question}")
+        asked = self._clean(f"{first.asked.speaker}: {first.asked.question}") if first.asked else ""
         day, when = date_in_words(midnight(first.at)), date_in_words(first.at)
         remarks = [*(self._when_of_fact(fact, first) for fact in facts), *map(self._remark, first.remarks)]
         quotes = (source.quote for fact in facts for source in fact.sources if source.episode == first.id)

@@ -327,8 +327,7 @@ def _only_asks(value: Value) -> bool:
     """Return whether *value* is a message that has only questions and courtesies: "Hi Ann! Where do you live?"."""
     if not isinstance(value, Episode) or value.remarks or value.asked:
         return False
-    sentences = split_sentences(value.content)
-    return all(sentence.asks or small_talk.is_filler(sentence.text, "") for sentence in sentences)
+    return all(each.asks or small_talk.is_filler(each.text, "") for each in split_sentences(value.content))
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
