@@ -115,8 +115,7 @@ def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
     end_precision = last.precision
     window_end = micros(first.end, default=OPEN_END) if WIDTH[first.precision] else OPEN_END
     if fact.kind == "former" and invalid_at == OPEN_END:
-        is_open = continued or first.precision == "about"
-        invalid_at = fact.stated_at if is_open else min(window_end, fact.stated_at)
+        invalid_at = fact.stated_at if continued or first.precision == "about" else min(window_end, fact.stated_at)
         end_precision = "by"
     if invalid_at <= valid_at:
         invalid_at = OPEN_END

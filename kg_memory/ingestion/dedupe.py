@@ -374,8 +374,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
     if candidate.id == fact.id or len(ends & others) > 1 or ends == others:
         return True
     is_same = candidate.predicate == fact.predicate
-    may_replace = fact.single_valued is not False or fact.replaces
-    if is_same and candidate.subject_id == fact.subject_id and may_replace:
+    if is_same and candidate.subject_id == fact.subject_id and (fact.single_valued is not False or fact.replaces):
         return True
     if _may_contradict(fact, candidate, is_same=is_same):
         return True

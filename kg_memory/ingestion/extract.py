@@ -254,8 +254,7 @@ def _apply(
 
 def read_question(draft: Draft, piece: Piece, settings: Settings) -> Ask:
     """Build the prompt that asks for the entities and facts in *piece*, a part of the episode's text."""
-    fields = {**draft.prompt_fields(piece), **type_fields(settings)}
-    return Ask(READ, {**fields, "instructions": settings.instructions})
+    return Ask(READ, {**draft.prompt_fields(piece), **type_fields(settings), "instructions": settings.instructions})
 
 
 def _ask_reading(draft: Draft, piece: Piece, settings: Settings) -> Flow[EpisodeReading]:
@@ -271,8 +270,7 @@ def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[Extrac
         fields = seen.prompt_fields(piece)
         if seen.episode.kind == "json":
             del fields["previous"]
-        asked = {**fields, "entity_types": types, "instructions": settings.instructions}
-        return Ask(PROMPTS[seen.episode.kind], asked)
+        return Ask(PROMPTS[seen.episode.kind], {**fields, "entity_types": types, "instructions": settings.instructions})
 
     answer: ExtractedEntities = yield from ask_about(draft, question)
     return answer

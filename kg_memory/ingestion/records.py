@@ -390,8 +390,7 @@ class Revision:
 
     def to_parameters(self) -> JSON:
         """Return the query parameters that store the changes: `touched` and `closed` (ids), `beliefs` (rows)."""
-        beliefs = [belief.to_row() for belief in self.beliefs]
-        return {"touched": self.touched, "closed": self.closed, "beliefs": beliefs}
+        return {"touched": self.touched, "closed": self.closed, "beliefs": [each.to_row() for each in self.beliefs]}
 
 
 def pick(record: Any, *names: str) -> JSON:

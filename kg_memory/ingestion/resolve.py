@@ -319,8 +319,7 @@ def _find_doubt(
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))
         same = next((candidate for candidate in names if not candidate.get("apart")), None)
-    is_shared = mention.type.casefold() in SHARED_TYPES
-    if same is None or is_shared or identity.confidence < settings.review_threshold:
+    if same is None or mention.type.casefold() in SHARED_TYPES or identity.confidence < settings.review_threshold:
         return None
     return replace(identity, same_as=same["id"])
 
