@@ -121,10 +121,8 @@ def load_links() -> Flow[Links]:
     )
     entities = [id_ for _, id_ in sorted(created)]
     place_of = {id_: place for place, id_ in enumerate(entities)}
-    facts = {}
-    for fact, members in ends.items():
-        # An entity that was deleted in the meantime has no index.
-        facts[fact] = tuple(sorted(place_of[entity] for entity in members if entity in place_of))
+    # An entity that was deleted in the meantime has no index.
+    facts = {fact: tuple(sorted(place_of[id_] for id_ in members if id_ in place_of)) for fact, members in ends.items()}
     return Links(entities, facts, stored, wholes)
 
 

@@ -236,8 +236,7 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
     while True:
         descriptions: list[Item] = []
         for part in parts:
-            answer = yield from _ask([part])
-            filled = [_fill(answered, part) for answered in answer.communities[:1]]
+            filled = [_fill(answered, part) for answered in (yield from _ask([part])).communities[:1]]
             [description] = filled or [_Description(*describe_members(part))]
             descriptions.append({"part": description.name, "summary": description.summary})
         if len(descriptions) == 1:
