@@ -30,18 +30,7 @@ OWN_WORDS = (DatabaseClosed, DatabaseForbidden, DatabaseUnavailable, InputError)
 
 log = logging.getLogger("kg_memory.episodes")
 
-FIELDS = (
-    "namespace",
-    "episode",
-    "status",
-    "step",
-    "reason",
-    "seconds",
-    "calls",
-    "input_tokens",
-    "output_tokens",
-    "cached_tokens",
-)
+FIELDS = "namespace episode status step reason seconds calls input_tokens output_tokens cached_tokens".split()
 SCOPE = "kg_memory"
 SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 """Bucket bounds of the histograms in seconds, as in OpenTelemetry's conventions."""
