@@ -61,21 +61,14 @@ class Field(NamedTuple):
 
 
 FIELDS: Mapping[str, Field] = {
-    "thread": Field("episode", "text", optional=True),
-    "source": Field("episode", "text", optional=True),
-    "source_id": Field("episode", "text", optional=True),
-    "speaker": Field("episode", "text", optional=True),
+    **dict.fromkeys(("thread", "source", "source_id", "speaker"), Field("episode", "text", optional=True)),
     "kind": Field("episode", "text"),
     "trust": Field("episode", "number"),
     "said_at": Field("episode", "time"),
-    "type": Field("entity", "text"),
-    "name": Field("entity", "text"),
-    "predicate": Field("fact", "text"),
-    "fact_kind": Field("fact", "text"),
-    "edge_type": Field("fact", "text"),
+    **dict.fromkeys(("type", "name"), Field("entity", "text")),
+    **dict.fromkeys(("predicate", "fact_kind", "edge_type"), Field("fact", "text")),
     "confidence": Field("fact", "number"),
-    "valid_at": Field("belief", "time", optional=True),
-    "invalid_at": Field("belief", "time", optional=True),
+    **dict.fromkeys(("valid_at", "invalid_at"), Field("belief", "time", optional=True)),
     "created_at": Field("belief", "time"),
     "expired_at": Field("belief", "time", optional=True),
 }

@@ -140,9 +140,7 @@ def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
 
 def _pairs(labels: Labels) -> Iterator[tuple[str, Label]]:
     """Yield ``(key, value)`` for each value of each label: ``{"tags": ("a", "b")}`` gives two pairs."""
-    for key, value in labels.items():
-        for item in _to_tuple(value):
-            yield key, item
+    yield from ((key, item) for key, value in labels.items() for item in _to_tuple(value))
 
 
 def _to_tuple(value: Any) -> tuple[Any, ...]:
