@@ -53,8 +53,7 @@ def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> 
     text = files(package).joinpath(f"{name}.md").read_text(encoding="utf-8")
     used = set(Template(text).get_identifiers())
     if used != set(fields):
-        message = f"prompts/{name}.md uses {sorted(used)} but declares {sorted(fields)}"
-        raise ValueError(message)
+        raise ValueError(f"prompts/{name}.md uses {sorted(used)} but declares {sorted(fields)}")
     return PromptTemplate(name, text, frozenset(fields), answer)
 
 
