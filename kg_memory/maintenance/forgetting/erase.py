@@ -106,8 +106,7 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
     except DatabaseError:
         return behind, ["replica_url"]
     if own is not None and (own["master_replid"] != history or own["master_repl_offset"] < offset):
-        is_connected = own.get("master_link_status") == "up"
-        return (["replica_url"], []) if is_connected else (behind, ["replica_url"])
+        return (["replica_url"], []) if own.get("master_link_status") == "up" else (behind, ["replica_url"])
     return behind, lost
 
 

@@ -271,8 +271,7 @@ def _plan_unmerge(move: Move, target: EntityNode, moved: Sequence[Row], namespac
         raise InputError("the merged entity exists again, made by a later episode: merge or split the entities instead")
     had_before = {row["id"]: row["kept"] for row in moved if row["role"] == "alias"}
     back = names_with(target.names, had_before) or target.names[:1]
-    first = names_with(back, [identity["former_name"]])[:1]
-    names = list(dict.fromkeys((*first, *back)))
+    names = list(dict.fromkeys((*names_with(back, [identity["former_name"]])[:1], *back)))
     stays = [name for name in target.names if name == target.names[0] or had_before.get(alias_key(name), True)]
     times: list[int] = []
     left = dict(target.mentions)

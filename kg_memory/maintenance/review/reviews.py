@@ -198,8 +198,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
     history = yield from read_history(ids)
     facts: dict[str, Fact] = {}
     for row in (yield from fetch(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES, believed_at=OPEN_END)):
-        belief = row["belief"] or _last_statement(row["fact"]["id"], history, verdicts)
-        fact = rows.to_fact({**row, "belief": belief})
+        fact = rows.to_fact(row | {"belief": row["belief"] or _last_statement(row["fact"]["id"], history, verdicts)})
         # Rows come in the order in which beliefs were recorded. Use the last belief, or one that has not expired.
         earlier = facts.get(fact.id)
         if earlier is None or earlier.expired_at is not None or fact.expired_at is None:
