@@ -151,7 +151,7 @@ def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
     without an answer have a rule of their own, and two equal scores.
     """
     if not question.answerable and not question.choices:
-        verdict = float(says_unknown(answer))
+        verdict = float(not answer.strip() or _UNKNOWN.search(answer) is not None)
         return {"strict": verdict, "lenient": verdict}
     expected = question.answer or ""
     if question.choices:
@@ -159,11 +159,6 @@ def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
         return {"strict": verdict, "lenient": verdict}
     wanted, given = normalise(expected), normalise(answer)
     return {"strict": float(bool(wanted) and wanted == given), "lenient": float(_stands_in(wanted, given))}
-
-
-def says_unknown(answer: str) -> bool:
-    """Return whether *answer* is empty or says that the answer is not known."""
-    return not answer.strip() or _UNKNOWN.search(answer) is not None
 
 
 def choice(answer: str, choices: Sequence[str]) -> int | None:

@@ -100,8 +100,7 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Eva
                 key = question_key(conversation, question)
                 group.append((hashlib.sha256(f"{options.seed}/{key}".encode()).digest(), place, key, question))
     if unknown := set(options.categories) - groups.keys():
-        known = ", ".join(sorted(groups))
-        raise InputError(f"unknown category {min(unknown)!r} of {dataset.name}: use one of {known}")
+        raise InputError(f"unknown category {min(unknown)!r} of {dataset.name}: use one of {', '.join(sorted(groups))}")
     wanted = set(options.categories) or groups.keys() - dataset.left_out
     entries = sorted(entry for category in wanted for entry in _order(groups[category]))
     if not entries:

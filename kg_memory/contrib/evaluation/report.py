@@ -292,10 +292,8 @@ def _conditions(dataset: Dataset, run: Mapping[str, Any]) -> str:
 
 
 def _criteria(dataset: Dataset) -> str:
-    lines = []
-    for category, criterion in dataset.criteria.items():
-        lines += [f"- {category or 'by default'}: {text}" for text in _criterion(criterion)]
-    return "\n".join(lines)
+    criteria = ((name or "by default", text) for name, one in dataset.criteria.items() for text in _criterion(one))
+    return "\n".join(f"- {name}: {text}" for name, text in criteria)
 
 
 def _criterion(criterion: Criterion) -> list[str]:

@@ -226,10 +226,8 @@ def episode_text(episode: EpisodeInput, *, dates: bool = True) -> str:
 def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> np.ndarray:
     """Return the embedding vectors of *episodes* as rows of length 1."""
     texts = [episode_text(episode) for episode in episodes]
-    rows = []
-    for start in range(0, len(texts), AT_ONCE):
-        rows += embeddings.embed_documents(texts[start : start + AT_ONCE])
-    vectors = np.array(rows, dtype=float)
+    batches = (texts[start : start + AT_ONCE] for start in range(0, len(texts), AT_ONCE))
+    vectors = np.array([row for batch in batches for row in embeddings.embed_documents(batch)], dtype=float)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths == 0, 1, lengths)
 

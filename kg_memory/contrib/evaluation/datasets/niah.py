@@ -94,8 +94,7 @@ def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
     """Yield random sentences of small talk with about *tokens* tokens in total."""
     size = 0
     while size < tokens:
-        parts = (draw.choice(words) for words in (_OPENINGS, _SUBJECTS, _VERBS, _TOPICS, _ENDINGS))
-        text = f"{' '.join(parts)}."
+        text = " ".join(draw.choice(words) for words in (_OPENINGS, _SUBJECTS, _VERBS, _TOPICS, _ENDINGS)) + "."
         size += estimate_tokens(dated_line(_episode(text, 0, "")))
         yield text
 

@@ -101,8 +101,7 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
         content = turn["content"]
         if content and content.strip():
             time, source = at + place * TICK, f"{session}/{place}"
-            message = EpisodeInput(content=content, speaker=turn["role"], at=time, thread=session, source_id=source)
-            yield place, message
+            yield place, EpisodeInput(content=content, speaker=turn["role"], at=time, thread=session, source_id=source)
 
 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
