@@ -207,7 +207,7 @@ def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Seque
     In "I was born in Rome in 1990 and I work at Acme", 1990 is not a date of the work. *text*: the sentence. *verbs*:
     the positions of all verbs.
     """
-    own = [clause for clause in _clauses(text, verbs, dates) if _overlaps(clause, verb)]
+    own = [clause for clause in _clauses(text, verbs, dates) if clause[0] < verb[1] and verb[0] < clause[1]]
     return [date for date in dates if any(start <= date.start < end for start, end in own)]
 
 
@@ -237,10 +237,6 @@ def _is_lead(words: str) -> bool:
     return lows.isdisjoint(lexicon.AUXILIARIES | lexicon.VERB_FORMS)
 
 
-def _overlaps(first: Span, second: Span) -> bool:
-    return first[0] < second[1] and second[0] < first[1]
-
-
 def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
     """Split *text* into clauses, and return their positions; no clause ends inside a verb or a date.
 
@@ -249,7 +245,7 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
     chinese = is_chinese(text)
     border = _CHINESE_BORDER if chinese else WORDS["border"]
     outside = (token for token in border.finditer(text) if not _is_in_date(dates, token.start()))
-    tokens = [token for token in outside if not _is_in_verb(verbs, token.start())]
+    tokens = [token for token in outside if not any(start < token.start() < end for start, end in verbs)]
     starts: list[tuple[int, bool]] = [(0, True)]
     joins = chinese
     for place, token in enumerate(tokens):
@@ -340,7 +336,3 @@ def _has_date(dates: Sequence[DateMention], start: int, end: int) -> bool:
 
 def _is_in_date(dates: Sequence[DateMention], at: int) -> bool:
     return any(date.start <= at < date.end for date in dates)
-
-
-def _is_in_verb(verbs: Sequence[Span], at: int) -> bool:
-    return any(start < at < end for start, end in verbs)

@@ -111,8 +111,7 @@ def _append(statements: list[TextStatement], new: list[TextStatement], sentence:
     names = {mention.name for mention in (last.subject, *last.objects)}
     objects = last.objects
     if last.predicate not in SINGLE:
-        further = (mention for mention in new[0].objects if mention.name not in names)
-        objects = (*objects, *further)[: MOST_OBJECTS + 1]
+        objects = (*objects, *(each for each in new[0].objects if each.name not in names))[: MOST_OBJECTS + 1]
     statements[-1] = replace(last, objects=objects, end=sentence.end, clause=(last.quote[0], sentence.end))
 
 
@@ -139,9 +138,7 @@ class _SentenceReader:
 
     def read(self) -> list[TextStatement]:
         """Return the statements of the sentence: those of its verbs or, without any, one that links its mentions."""
-        statements: list[TextStatement] = []
-        for pattern, start, end in self._matches():
-            statements += self._read_match(pattern, start, end)
+        statements = [statement for match in self._matches() for statement in self._read_match(*match)]
         told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
         statements = self._with_clauses(statements)
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}

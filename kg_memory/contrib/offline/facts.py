@@ -117,8 +117,7 @@ class _EntityIds:
 
     @staticmethod
     def _may_be(entity: GivenEntity, name: str) -> bool:
-        type_ = PERSON if entity.type == PERSON else ""
-        return any(is_same_name(name, called, type_) for called in entity.called)
+        return any(is_same_name(name, called, PERSON if entity.type == PERSON else "") for called in entity.called)
 
 
 # Entities and facts.

@@ -237,8 +237,7 @@ def _judge_temporary(pair: _Pair) -> Judgement | None:
     The verdict is "temporary" if the new fact is the temporary state, and "complements" if the existing fact is.
     """
     ours, theirs = pair.new.predicate, pair.existing.predicate
-    away = PASSING.get(ours) == theirs or PASSING.get(theirs) == ours
-    if pair.shared_objects or not (away or pair.one_at_a_time):
+    if pair.shared_objects or not (PASSING.get(ours) == theirs or PASSING.get(theirs) == ours or pair.one_at_a_time):
         return None
     new_passes, existing_passes = _is_passing(pair.new), _is_passing(pair.existing)
     if new_passes and not existing_passes:
@@ -327,8 +326,7 @@ def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
     if alike and new.predicate not in _GENERIC and new.predicate not in _EVENTS:
         return True
     other_day = new.valid_at and existing.valid_at and new.valid_at[:10] != existing.valid_at[:10]
-    two_events = alike and new.predicate in _EVENTS and other_day
-    if two_events or _differs(new.words, existing.words):
+    if (alike and new.predicate in _EVENTS and other_day) or _differs(new.words, existing.words):
         return False
     ours, theirs = words_without_speaker(new.sentence), words_without_speaker(existing.sentence)
     return len(ours & theirs) / len(ours | theirs) >= _SAME_WORDS if ours and theirs else alike

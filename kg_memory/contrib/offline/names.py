@@ -81,8 +81,7 @@ def _complete_names(mentions: list[Mention]) -> list[Mention]:
 
 def _titles(text: str) -> Iterator[Mention]:
     """Yield mentions of works, whose titles are in quotation marks, and of e-mail addresses."""
-    for match in _ADDRESS.finditer(text):
-        yield Mention(match.start(), match.end(), match[0], TOPIC, named=True)
+    yield from (Mention(found.start(), found.end(), found[0], TOPIC, named=True) for found in _ADDRESS.finditer(text))
     for match in _TITLE.finditer(text):
         words = match[1].split()
         if len(words) <= 8 and sum(word[0].isupper() for word in words) * 2 >= len(words):

@@ -163,8 +163,7 @@ def drop_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
     for mention in mentions:
         place = bisect_right(starts, mention.start)
         after_last = place == 0 or kept[place - 1].end <= mention.start
-        before_next = place == len(kept) or mention.end <= kept[place].start
-        if after_last and before_next:
+        if after_last and (place == len(kept) or mention.end <= kept[place].start):
             kept.insert(place, mention)
             starts.insert(place, mention.start)
     return kept

@@ -27,8 +27,7 @@ def summarise_entity(name: str, facts: Sequence[str]) -> str:
     length = 0
     for age, sentence in ranked:
         words = words_without_speaker(without_dates(sentence))
-        fits = length + len(sentence) + 1 <= LONGEST_SUMMARY
-        if not fits or (words and len(words & seen) / len(words) > _SAME):
+        if length + len(sentence) >= LONGEST_SUMMARY or (words and len(words & seen) / len(words) > _SAME):
             continue
         chosen.append((age, sentence.strip()))
         seen |= words
