@@ -107,8 +107,7 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
     already stored about its entities; *known* has these numbers by entity id.
     """
     speaker = draft.episode.speaker_name
-    names = map(canonical_name, draft.entities[fact.subject].called)
-    if speaker is not None and canonical_name(speaker) in names:
+    if speaker is not None and canonical_name(speaker) in map(canonical_name, draft.entities[fact.subject].called):
         return 1.0
     facts = max(known.get(id_, 0) for id_ in (fact.subject_id, *fact.object_ids))
     return 0.4 + 0.6 * facts / (facts + FAMILIAR)
