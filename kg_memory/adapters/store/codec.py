@@ -14,7 +14,7 @@ import hashlib
 import json
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -124,8 +124,7 @@ def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
 
 def _mark(field: str, value: Any) -> str:
     """Return a hash of a field name and its value; equal values have the same hash (1 and 1.0, but not 1 and True)."""
-    whole = isinstance(value, float) and value.is_integer()
-    return hash_value([field, int(value) if whole else value])[:24]
+    return hash_value([field, int(value) if isinstance(value, float) and value.is_integer() else value])[:24]
 
 
 def _is_scalar(value: Any) -> bool:
@@ -287,8 +286,4 @@ def _meets(labels: Labels, condition: MatchCondition) -> bool:
     if len(labels) < length:
         return False
     part = labels[:length] if condition.match_type == "prefix" else labels[len(labels) - length :]
-    return _same(part, condition.path)
-
-
-def _same(labels: Sequence[str], pattern: Sequence[str]) -> bool:
-    return all(part in (ANY, label) for label, part in zip(labels, pattern, strict=True))
+    return all(wanted in (ANY, label) for label, wanted in zip(part, condition.path, strict=True))

@@ -316,8 +316,7 @@ def _result(op: Look, answer: Any) -> Result:
         case SearchOp():
             return [SearchItem(**_fields(row), score=_score(row)) for row in answer]
         case GetOp():
-            path = codec.to_stored_json(op.namespace)
-            return None if answer is None else Item(**_fields({**answer, "path": path}))
+            return None if answer is None else Item(**_fields({**answer, "path": codec.to_stored_json(op.namespace)}))
 
 
 def _fields(row: Row) -> dict[str, Any]:

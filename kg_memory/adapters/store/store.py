@@ -134,8 +134,7 @@ class KGStore(Closing, BaseStore):
         *sweep_interval_minutes*: None means that of the `TTLConfig`, else 5. A second call changes nothing while the
         thread runs. ``await store.start_ttl_sweeper()`` works too, and returns an asyncio future.
         """
-        configured = (self.ttl_config or {}).get("sweep_interval_minutes")
-        return self._sweeper.start(sweep_interval_minutes or configured)
+        return self._sweeper.start(sweep_interval_minutes or (self.ttl_config or {}).get("sweep_interval_minutes"))
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper thread, and return whether it ended within *timeout* seconds (None: wait until it ends)."""

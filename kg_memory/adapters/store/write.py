@@ -98,8 +98,7 @@ def apply_changes(changes: Iterable[ItemChange]) -> Flow[None]:
 
     for part in parts(last.values(), size):
         puts = [item for item in part if item.value is not None]
-        stamps = yield from _stamps(len(puts))
-        rows = [_row(item, vectors, at) for item, at in zip(puts, stamps, strict=True)]
+        rows = [_row(item, vectors, at) for item, at in zip(puts, (yield from _stamps(len(puts))), strict=True)]
         changed = [item.id for item in part]
         deletions = [item for item in part if item.value is None]
         deleted = [item.id for item in deletions]
