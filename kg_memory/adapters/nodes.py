@@ -106,8 +106,7 @@ def recall_node(
             return {key: ""}
         times = {"as_of": None, "during": None, "believed_at": believed_at, "unreviewed": unreviewed}
         how = {**options, "asker": last_asker(messages), "recall_from": place.recall_from}
-        question = make_search_query(text, limits, times, place.thread, how)
-        given = {**question.as_state(), "namespace": place.namespace}
+        given = {**make_search_query(text, limits, times, place.thread, how).as_state(), "namespace": place.namespace}
         context = decode((yield from call(retrieval.copy(UNKEPT), "invoke", given)))["context"]
         known = frozenset() if repeat else source_ids(messages, place.thread)
         return {key: str(leave_out(context, known, max_tokens, template))}

@@ -171,8 +171,7 @@ def _document(item: Fact | Episode | Entity | Community, results: SearchResults)
             plain |= {"episode": item.id, "episode_kind": str(item.kind)}
         case Entity() | Community():
             text = f"{item.name}: {item.summary}" if item.summary else item.name
-    kind = type(item).__name__.lower()
-    plain |= {"kind": kind, "relevance": results.relevance}
+    plain |= {"kind": type(item).__name__.lower(), "relevance": results.relevance}
     if results.degraded:
         plain["degraded"] = results.degraded
     return Document(page_content=text, id=item.id, metadata=plain)
