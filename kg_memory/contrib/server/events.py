@@ -249,8 +249,7 @@ def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
     *counts*: the counts of the read before; if they changed, one event has the new counts.
     """
     content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
-    for change in seen.changes:
-        content += _describe_change(change)
+    content += (event for change in seen.changes for event in _describe_change(change))
     if seen.counts != counts:
         content.append(("counts", dict(seen.counts)))
     return (Event((time, number), name, data) for number, (name, data) in enumerate(content, 1))

@@ -83,8 +83,7 @@ class KeyRing:
         """
         validate_name("name", name, "a name that says what the key is for")
         if not scopes or (unknown := set(scopes) - set(SCOPES)):
-            got = min(unknown) if scopes else "none"
-            raise InputError(f"scopes must be some of {', '.join(SCOPES)}, got {got}")
+            raise InputError(f"scopes must be some of {', '.join(SCOPES)}, got {min(unknown) if scopes else 'none'}")
         for pattern in (*namespaces, *reads) if namespaces else [""]:
             validate_name("namespaces", pattern, "a namespace, or a pattern such as team/*")
         id_ = secrets.token_hex(6)

@@ -42,20 +42,15 @@ TITLES = {
     503: "Unavailable",
 }
 """The title of each status. The ``type`` of a problem is derived from its title."""
-STATUSES: tuple[tuple[type[Exception], int], ...] = (
-    (errors.NotFound, 404),
-    (errors.InputError, 422),
-    (errors.MemoryPaused, 423),
-    (errors.BudgetSpent, 429),
-    (errors.EpisodeAborted, 409),
-    (errors.DatabaseError, 503),
-    (errors.MissingExtra, 503),
-    (errors.SettingsError, 503),
-    (errors.ModelUnavailable, 503),
-    (errors.EmbeddingUnavailable, 503),
-    (errors.EmbeddingMismatch, 409),
-    (errors.ModelError, 502),
-    (errors.EmbeddingError, 502),
+STATUSES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+    ((errors.NotFound,), 404),
+    ((errors.InputError,), 422),
+    ((errors.MemoryPaused,), 423),
+    ((errors.BudgetSpent,), 429),
+    ((errors.EpisodeAborted, errors.EmbeddingMismatch), 409),
+    ((errors.DatabaseError, errors.MissingExtra, errors.SettingsError), 503),
+    ((errors.ModelUnavailable, errors.EmbeddingUnavailable), 503),
+    ((errors.ModelError, errors.EmbeddingError), 502),
 )
 """The status of each kind of exception; the first that matches applies."""
 

@@ -217,9 +217,7 @@ def _describe(preview: Preview) -> list[str]:
     """Describe *preview* as lines of text: facts that would be new, ended or reviewed, known facts, and the cost."""
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
-    lines: list[str] = []
-    for field, label in CHANGES:
-        lines += [f"{label}: {quote(sentence)}" for sentence in getattr(preview, field)]
+    lines = [f"{label}: {quote(sentence)}" for field, label in CHANGES for sentence in getattr(preview, field)]
     lines = lines or ["No fact is in it; it would be saved word for word."]
     for verdict in preview.verdicts:
         pair = f'"{quote(verdict.fact)}" and fact:{verdict.existing} "{quote(verdict.existing_sentence)}"'

@@ -180,18 +180,7 @@ def _shorten_property(schema: JsonSchema) -> JsonSchema:
 
 # Results: text for the model, and short JSON data for the client program
 
-FACT = {
-    "namespace",
-    "id",
-    "subject",
-    "predicate",
-    "objects",
-    "sentence",
-    "valid_at",
-    "invalid_at",
-    "created_at",
-    "expired_at",
-}
+FACT = set("namespace id subject predicate objects sentence valid_at invalid_at created_at expired_at".split())
 MARKS = {"disputed_by", "superseded_by", "doubtful_since"}
 SOURCE = {"episode", "speaker", "at", "quote"}
 EPISODE = {"namespace", "id", "speaker", "at", "content", "remarks"}
