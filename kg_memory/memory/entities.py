@@ -333,9 +333,7 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
     Raises `InputError` if *name* is not text; *argument* is the name of the caller's argument, for the message.
     """
     name = replace_unstorable(validate_name(argument, name, NAME_HINT))
-    called = yield from fetch(queries.CALLED, alias=alias_key(name))
-    if not called:
-        called = yield from fetch(ENTITIES_BY_ID, ids=[name])
+    called = (yield from fetch(queries.CALLED, alias=alias_key(name))) or (yield from fetch(ENTITIES_BY_ID, ids=[name]))
     return {row["entity"]["id"]: row["entity"] for row in called}
 
 

@@ -241,8 +241,7 @@ def read_episodes(
     page["characters"] = None if characters is None else validate_count("characters", characters)
     passing = parse_filter(where)
     if passing is None:
-        whole = queries.EPISODES if status is None else queries.EPISODES_BY_STATUS
-        episodes = yield from fetch(whole, **page)
+        episodes = yield from fetch(queries.EPISODES if status is None else queries.EPISODES_BY_STATUS, **page)
     else:
         first = yield from start_all(passing, "episodes", queries.ALL_EPISODES)
         linked = yield from belief_params(EVER, None)
