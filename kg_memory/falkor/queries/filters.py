@@ -330,8 +330,7 @@ def _link(a: _Node, b: _Node) -> str:
 
 def _links(node: _Node, linked: _Node) -> list[str]:
     """Return the MATCH patterns from *node* to *linked* and, if that is a fact, to its beliefs (periods)."""
-    beliefs = [_link(linked, _Node(BELIEF, "belief"))] if linked.kind == "fact" else []
-    return [_link(node, linked), *beliefs]
+    return [_link(node, linked), *([_link(linked, _Node(BELIEF, "belief"))] if linked.kind == "fact" else [])]
 
 
 def _fields_in(where: Filter) -> Iterator[Fields]:
