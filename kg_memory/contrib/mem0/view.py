@@ -206,8 +206,7 @@ def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: 
     *request* has the filter and the limit; *how* has further arguments of `GraphMemory.search`.
     """
     where = to_where(request.filter, owner)
-    names_time = any(find_times(query[:LONGEST], datetime.now(UTC)))
-    during = None if names_time or request.as_of is not None else EVER
+    during = None if request.as_of is not None or any(find_times(query[:LONGEST], datetime.now(UTC))) else EVER
     times = {"as_of": request.as_of, "during": during, "believed_at": request.believed_at}
     size = max(2 * request.top, TOP)
     while True:
@@ -216,8 +215,7 @@ def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: 
         hits = () if results.abstains else results.facts
         past = results.time is not None and results.time.words is not None
         facts = yield from _passing(view, owner, request, hits, past=past)
-        seen = len({fact.id for fact in results.facts})
-        if len(facts) >= request.top or seen < size or size >= MOST:
+        if len(facts) >= request.top or len({fact.id for fact in results.facts}) < size or size >= MOST:
             break
         size = min(4 * size, MOST)
     view.keep_places((fact.id for fact in facts), owner)
