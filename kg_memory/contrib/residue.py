@@ -244,8 +244,7 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
     *impact* lists the data to delete; *parameters* are those of the deleting query.
     """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
-    communities = parameters["gone_communities"]
-    shared_words = yield from fetch(SHARED_WORDS, words=sorted(words), gone=communities, **affected)
+    shared_words = yield from fetch(SHARED_WORDS, words=sorted(words), gone=parameters["gone_communities"], **affected)
     shared_names = yield from fetch(SHARED_NAMES, keys=sorted(keys), **affected)
     reasons = yield from fetch(OTHER_REASONS, facts=affected["facts"])
     wordings = {row["id"]: row["wording"] for row in parameters["evidence"]}

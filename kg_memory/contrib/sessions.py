@@ -64,8 +64,7 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
     chosen: list[Episode] = []
     room = LONGEST
     for message in messages:
-        is_old = last is not None and message.created_at <= last.created_at
-        if is_old or message.withheld or message.reason == REFUSED:
+        if (last and message.created_at <= last.created_at) or message.withheld or message.reason == REFUSED:
             continue
         room -= min(len(message.content), LONGEST_MESSAGE)
         if room < 0:

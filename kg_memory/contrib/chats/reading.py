@@ -356,8 +356,7 @@ def _read_records(part: _Part) -> Iterator[Item]:
     except InputError:
         if "document" in part.__dict__:
             raise
-        for line in _parsed_lines(part):
-            yield line if isinstance(line, InputError) else _to_record(line[1])
+        yield from (line if isinstance(line, InputError) else _to_record(line[1]) for line in _parsed_lines(part))
 
 
 def _read_documents(

@@ -91,8 +91,7 @@ class Drawing:
         A fact about more entities is a node, with one edge to each entity.
         """
         for row in self._read(FACTS):
-            for ends, data in _to_edges(row):
-                yield self._count("edge", ends, data)
+            yield from (self._count("edge", ends, data) for ends, data in _to_edges(row))
 
     def _count(self, kind: str, ends: dict[str, str], data: Data) -> Element:
         self.counts[kind] += 1

@@ -96,8 +96,7 @@ def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterato
         if kind == "edge" and record.get("scope") == "episodic":
             left_out["edges that only link an episode to the entities it mentions"] += 1
         elif kind == "edge":
-            for fact in _facts(place, record, index):
-                yield Record(place, fact)
+            yield from (Record(place, fact) for fact in _facts(place, record, index))
         elif kind == "episode":
             if episodes.put(_uuid(place, record), ""):
                 yield Record(place, _episode(place, record, index.source))

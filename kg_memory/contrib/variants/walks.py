@@ -210,8 +210,7 @@ def spread(
     fresh = {id_: 1 - prod(1 - share for share in sorted(shares.values())) for id_, shares in received.items()}
     fresh = inhibit(fresh, received, recipe.inhibition_threshold)
     passed = {id_: share for id_, share in fresh.items() if share > 0 and share >= recipe.activation_threshold}
-    room = max(recipe.max_activated_nodes - len(reached), 0)
-    return {id_: passed[id_] for id_ in _best_first(passed)[:room]}
+    return {id_: passed[id_] for id_ in _best_first(passed)[: max(recipe.max_activated_nodes - len(reached), 0)]}
 
 
 def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
