@@ -13,32 +13,22 @@ import threading
 from contextlib import suppress
 
 from kg_memory.contrib.eviction import evict
-from kg_memory.contrib.leases import MAINTAINING, RENEWALS, Lease, Leases
+from kg_memory.contrib.leases import MAINTAINING, RENEWALS, Lease, Leases, lease_key
 from kg_memory.memory._verb import Engine
 from kg_memory.memory.communities import Communities
 from kg_memory.memory.data import Data
-from kg_memory.runtime.effects import fetch, now, write
-from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.settings import Maintenance
 
 logger = logging.getLogger("kg_memory")
 
-SECOND = 1_000_000
 SOON = 1.0
 """Seconds after opening the memory before maintenance starts: most command-line calls end sooner."""
 STOPPING = 10.0
 """Seconds that running maintenance gets to end: the process must be able to exit even if a server does not answer."""
-MAINTAINED = """
-MATCH (m:Meta {id: 'schema'})
-RETURN m.maintained_at AS at
-"""
-
-SET_MAINTAINED = """
-MATCH (m:Meta {id: 'schema'})
-SET m.maintained_at = $at
-RETURN m.maintained_at AS at
-"""
+MAINTAINED = "kg-maintained:"
+"""The prefix of a Redis key that exists for `every_seconds` after a namespace was maintained. It is no part of the
+graph: to read it is no use of the namespace, which may then go to sleep."""
 
 
 class Maintainer:
@@ -50,7 +40,8 @@ class Maintainer:
     def __init__(self, engine: Engine, maintenance: Maintenance) -> None:
         """Start the thread, which is also stopped when the process exits."""
         self._engine, self._maintenance = engine, maintenance
-        self._leases = Leases(engine.driver.store.database, maintenance.lease_seconds, MAINTAINING)
+        self._database = engine.driver.store.database
+        self._leases = Leases(self._database, maintenance.lease_seconds, MAINTAINING)
         self._task: asyncio.Task[None] | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kg-memory maintenance", daemon=True)
@@ -87,7 +78,7 @@ class Maintainer:
             await asyncio.sleep(pause)
             pause = min(self._maintenance.every_seconds, self._maintenance.lease_seconds)
             try:
-                namespaces = await Data(self._engine).anamespaces()
+                namespaces = await Data(self._engine).anamespaces("awake")
             except Exception as error:  # noqa: BLE001 - no caller could handle it, and the next time retries
                 logger.warning("maintenance could not list the namespaces, retrying later: %s", describe_error(error))
                 continue
@@ -99,31 +90,21 @@ class Maintainer:
 
         Does nothing while another process maintains the namespace. Errors are logged, not raised.
         """
-        run, done = self._engine.driver.arun, False
+        command, key, done = self._database.acommand, lease_key(namespace, MAINTAINED), False
         try:
-            if not await run(self._is_due(), namespace):
+            if await command("EXISTS", key, at=key):
                 return
             async with self._leases.hold(namespace) as lease:
-                if lease is None or not await run(self._is_due(mark=True), namespace):
+                period = int(self._maintenance.every_seconds * 1000)
+                if lease is None or not await command("SET", key, "1", "NX", "PX", max(period, 1), at=key):
                     return
                 try:
                     done = await self._work_while(lease, namespace)
                 finally:
                     if not (done or lease.lost):
-                        await asyncio.shield(run(_set_maintained(0), namespace))
+                        await asyncio.shield(command("DEL", key, at=key))
         except Exception as error:  # noqa: BLE001 - as above
             logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
-
-    def _is_due(self, *, mark: bool = False) -> Flow[bool]:
-        """Return whether the last maintenance of the namespace is at least `every_seconds` ago.
-
-        With *mark*, and if it is due, also store the current time as the time of the last maintenance.
-        """
-        time, rows = (yield from now()), (yield from fetch(MAINTAINED))
-        due = bool(rows) and (rows[0]["at"] or 0) + int(self._maintenance.every_seconds * SECOND) <= time
-        if due and mark:
-            yield from _set_maintained(time)
-        return due
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
         """Run `_work` for *namespace* while this process has *lease* (an expiring lock).
@@ -154,12 +135,3 @@ class Maintainer:
             await self._engine.driver.arun(evict(self._engine.settings, namespace, **selected), namespace)
         if chosen.communities:
             await Communities(self._engine).arefresh(namespace=namespace)
-
-
-def _set_maintained(at: int) -> Flow[None]:
-    """Store *at* as the time of the namespace's last maintenance, in microseconds.
-
-    Does nothing if the graph has been deleted, since a write would create it again.
-    """
-    if (yield from fetch(MAINTAINED)):
-        yield from write(SET_MAINTAINED, at=at)
