@@ -3,7 +3,7 @@
 import pytest
 
 from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.variants.ontologies import MEMORYD, ZEPH
+from kg_memory.contrib.variants import MEMORYD, ZEPH
 from kg_memory.errors import SettingsError
 from kg_memory.models.ontology import ENTITY_TYPES
 from tests.scripted import Scripted
