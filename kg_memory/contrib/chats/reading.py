@@ -11,25 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from kg_memory.contrib.chats import formats
+from kg_memory.contrib.chats import formats, records
 from kg_memory.contrib.chats.assistants import ASSISTANTS
 from kg_memory.contrib.chats.files import File, files_of, is_archive, lines_of, validate_file, whole_text
 from kg_memory.contrib.chats.messengers import MESSENGERS
-from kg_memory.contrib.chats.records import (
-    Chat,
-    Item,
-    Json,
-    Thread,
-    complete_episodes,
-    date_beginning,
-    first,
-    from_record,
-    is_message,
-    make_input,
-    objects,
-    read_moment,
-    to_json,
-)
 from kg_memory.contrib.chats.survey import check_item
 from kg_memory.contrib.chats.whatsapp import DateOrder, is_whatsapp, read_whatsapp
 from kg_memory.errors import InputError
@@ -37,7 +22,7 @@ from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.validation import validate_choice
 
 _LOOKED_AT = 200
-CHATS: Mapping[str, Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTANTS)}
+CHATS: Mapping[str, records.Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTANTS)}
 """Readers of JSON chat exports by format name, in the order in which they are tried."""
 
 
@@ -52,7 +37,7 @@ class _Part:
     file: File
     wanted: str | None = None
     date_order: DateOrder | None = None
-    names: Mapping[str, Json] = field(default_factory=dict)
+    names: Mapping[str, records.Json] = field(default_factory=dict)
 
     @cached_property
     def format(self) -> str:
@@ -126,7 +111,7 @@ class Reading:
         for part in self.parts:
             read_part = _READ.get(part.format)
             items = read_part(part) if read_part else _read_chats(CHATS[part.format], part.document, part)
-            for item in complete_episodes(items, part.path.name, self.at):
+            for item in records.complete_episodes(items, part.path.name, self.at):
                 found = check_item(part.path, item, self.max_content)
                 if not isinstance(found, InputError):
                     yield found
@@ -158,10 +143,10 @@ def read(
     return Reading(Path(path), strict, at or datetime.now(UTC), format, date_order, max_content)
 
 
-def _read_names(parts: list[_Part]) -> dict[str, Json]:
+def _read_names(parts: list[_Part]) -> dict[str, records.Json]:
     """Return the users of a Slack workspace by id, if users.json or org_users.json is among the files *parts*."""
     users = (part.document for part in parts if part.path.name in ("users.json", "org_users.json"))
-    return {str(user["id"]): user for each in users for user in objects(each) if "id" in user}
+    return {str(user["id"]): user for each in users for user in records.objects(each) if "id" in user}
 
 
 def _is_chat(part: _Part) -> bool:
@@ -196,7 +181,7 @@ def _recognise(part: _Part) -> str:
     return "jsonl"
 
 
-def _parse_object(text: str) -> Json | None:
+def _parse_object(text: str) -> records.Json | None:
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
@@ -223,7 +208,7 @@ def _recognise_json(part: _Part) -> str:
     return "json"
 
 
-def _chat_of(document: Any) -> Chat | None:
+def _chat_of(document: Any) -> records.Chat | None:
     return next((chat for chat in CHATS.values() if chat.unfold(document)), None)
 
 
@@ -238,14 +223,16 @@ def _refuse_unknown(part: _Part, records: list[Any]) -> None:
             )
 
 
-def _is_readable(record: Json) -> bool:
+def _is_readable(record: records.Json) -> bool:
     if _chat_of(record) is not None or formats.is_langchain(record) or formats.find_messages(record):
         messages = formats.find_messages(record) or []
         return not messages or formats.is_openai(messages[0]) or formats.is_langchain(messages[0])
-    return is_message(record) and not isinstance(first(record, "speaker", "name", "author", "role"), dict | list)
+    return records.is_message(record) and not isinstance(
+        records.first(record, "speaker", "name", "author", "role"), dict | list
+    )
 
 
-def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[Item]:
+def _read_chats(chat: records.Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[records.Item]:
     """Yield the messages of all conversations in *document*, a chat export, each conversation in its own thread.
 
     *line* is the line number of *document* in a JSON Lines file; None if it is the whole file.
@@ -256,25 +243,27 @@ def _read_chats(chat: Chat, document: Any, part: _Part, line: int | None = None)
     fallback = part.thread if line is None else f"{part.thread}-{line}"
     titles: list[str | None] = [_name_of(each, part) for each in conversations]
     for number, (conversation, title) in enumerate(zip(conversations, titles, strict=True), start=1):
-        id_ = first(conversation, "conversation_id", "uuid", "id") or first(conversation.get("channel"), "id")
+        id_ = records.first(conversation, "conversation_id", "uuid", "id") or records.first(
+            conversation.get("channel"), "id"
+        )
         own = fallback if len(conversations) == 1 else f"{fallback}-{number}"
         if chat.named:
             name = title if titles.count(title) == 1 else f"{title} ({id_})"
         else:
             name = str(id_) if isinstance(id_, str | int) else title
         name = str(name or id_ or own).replace("/", "-")
-        start = first(conversation, "create_time", "created_at", "createdAt", "created", "timestamp", "date")
-        thread = Thread(chat.name, name, str(id_ or name), read_moment(start), part.names)
-        yield from date_beginning(chat.read(conversation, thread))
+        start = records.first(conversation, "create_time", "created_at", "createdAt", "created", "timestamp", "date")
+        thread = records.Thread(chat.name, name, str(id_ or name), records.read_moment(start), part.names)
+        yield from records.date_beginning(chat.read(conversation, thread))
 
 
-def _name_of(conversation: Json, part: _Part) -> str | None:
+def _name_of(conversation: records.Json, part: _Part) -> str | None:
     """Return the title of an exported conversation, for Slack the name of the channel's folder, or None."""
-    if "ts" in next(iter(objects(conversation.get("messages"))), {}) and "name" not in conversation:
+    if "ts" in next(iter(records.objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
-    named = [first(guild, "name"), first(channel, "name")]
-    names = named if isinstance(channel, dict) else [first(conversation, "title", "name")]
+    named = [records.first(guild, "name"), records.first(channel, "name")]
+    names = named if isinstance(channel, dict) else [records.first(conversation, "title", "name")]
     untitled = "Saved Messages" if conversation.get("type") == "saved_messages" else None
     return " - ".join(str(name) for name in names if name) or untitled
 
@@ -302,7 +291,7 @@ def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
                 yield error
 
 
-def _read_lines(part: _Part) -> Iterator[Item]:
+def _read_lines(part: _Part) -> Iterator[records.Item]:
     """Yield the episodes of *part*, a JSON Lines file, and an `InputError` for each line that cannot be read."""
     for line in _parsed_lines(part):
         if isinstance(line, InputError):
@@ -314,26 +303,26 @@ def _read_lines(part: _Part) -> Iterator[Item]:
             yield InputError(f"line {line[0]}: {error}")
 
 
-def _from_line(record: Any, part: _Part, number: int) -> Iterator[Item]:
+def _from_line(record: Any, part: _Part, number: int) -> Iterator[records.Item]:
     """Yield the episodes in *record*, the JSON value in line *number*: a message, a JSON record, or a conversation."""
     messages_ = formats.find_messages(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")
-    elif isinstance(record, Mapping) and is_message(record):
-        if (episode := from_record(record)) is not None:
+    elif isinstance(record, Mapping) and records.is_message(record):
+        if (episode := records.from_record(record)) is not None:
             yield episode
     elif (chat := _chat_of(record)) is not None:
         yield from _read_chats(chat, record, part, number)
     elif formats.is_langchain(record):
         yield from formats.read_messages([record], f"{part.thread}-{number}")
-    elif (episode := from_record(record)) is not None:
+    elif (episode := records.from_record(record)) is not None:
         yield episode
 
 
-def _read_json(part: _Part) -> Iterator[Item]:
+def _read_json(part: _Part) -> Iterator[records.Item]:
     for number, record in enumerate(_records(part.document), start=1):
         try:
-            episode = from_record(record) if isinstance(record, dict) else _to_record(record)
+            episode = records.from_record(record) if isinstance(record, dict) else _to_record(record)
             if episode is not None:
                 yield episode
         except InputError as error:
@@ -346,10 +335,10 @@ def _records(document: Any) -> list[Any]:
 
 
 def _to_record(record: Any) -> EpisodeInput:
-    return make_input(content=to_json(record), kind=EpisodeKind.JSON)
+    return records.make_input(content=records.to_json(record), kind=EpisodeKind.JSON)
 
 
-def _read_records(part: _Part) -> Iterator[Item]:
+def _read_records(part: _Part) -> Iterator[records.Item]:
     """Yield each object in *part*, a JSON list or JSON Lines file, as a JSON record, even if it is like a message."""
     try:
         yield from map(_to_record, _records(part.document))
@@ -360,14 +349,14 @@ def _read_records(part: _Part) -> Iterator[Item]:
 
 
 def _read_documents(
-    is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[Item]], name: str
-) -> Callable[[_Part], Iterable[Item]]:
+    is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[records.Item]], name: str
+) -> Callable[[_Part], Iterable[records.Item]]:
     """Create a function that reads a JSON file with *read_document*, or raises `InputError` if *is_valid* is false.
 
     *name* is the format's name, for the error message.
     """
 
-    def read_part(part: _Part) -> Iterable[Item]:
+    def read_part(part: _Part) -> Iterable[records.Item]:
         if not is_valid(part.document):
             raise _not_of(part, name)
         return read_document(part.document, part.thread)
@@ -376,7 +365,7 @@ def _read_documents(
 
 
 _read_messages = _read_documents(formats.find_messages, formats.read_messages, "list of messages")
-_READ: dict[str, Callable[[_Part], Iterable[Item]]] = {
+_READ: dict[str, Callable[[_Part], Iterable[records.Item]]] = {
     "jsonl": _read_lines,
     "openai": _read_messages,
     "langchain": _read_messages,
@@ -384,7 +373,7 @@ _READ: dict[str, Callable[[_Part], Iterable[Item]]] = {
     "beam": _read_documents(formats.is_beam, formats.read_beam, "BEAM chat"),
     "json": _read_json,
     "chat": lambda part: formats.read_chat(lines_of(part.file), part.thread),
-    "text": lambda part: [make_input(content=whole_text(part.file), kind=EpisodeKind.TEXT)],
+    "text": lambda part: [records.make_input(content=whole_text(part.file), kind=EpisodeKind.TEXT)],
     "whatsapp": lambda part: read_whatsapp(lines_of(part.file), part.path, part.date_order),
     "records": _read_records,
 }
