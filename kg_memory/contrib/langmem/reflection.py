@@ -191,11 +191,8 @@ def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
         except (RuntimeError, KeyError):
             config = config or {}
     configurable = config.get("configurable") or {}
-    return {name: configurable[name] for name in configurable if _is_plain(name)}, context
-
-
-def _is_plain(name: str) -> bool:
-    return not name.startswith("__") and name not in OWN_KEYS
+    own = (name for name in configurable if not name.startswith("__") and name not in OWN_KEYS)
+    return {name: configurable[name] for name in own}, context
 
 
 def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:

@@ -72,13 +72,9 @@ JSON = Template(
 )
 
 
-def _drop_brackets(text: str) -> str:
-    return " ".join(text.replace("<", " ").replace(">", " ").split())
-
-
 ZEPH = Template(
     name="zeph",
     head=context_markers.ZEPH_HEAD,
     sections={"facts": Section(lambda line: f"- {line.text} (confidence: {line.confidence:.2f}{join_warnings(line)})")},
-    escape=_drop_brackets,
+    escape=lambda text: " ".join(text.replace("<", " ").replace(">", " ").split()),
 )
