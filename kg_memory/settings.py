@@ -59,6 +59,7 @@ Folder = Annotated[Path, AfterValidator(Path.expanduser)]
 HttpUrl = Annotated[str, _check_scheme("http://", "https://")]
 DatabaseUrl = Annotated[str, _check_scheme("falkor://", "falkors://", "unix://")]
 CENTURY = 100 * 365 * 24 * 3600.0
+SLEEP_AFTER = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +254,10 @@ class Settings:
 
     maintenance: Annotated[Maintenance | None, _EVERY] = None
     """Background maintenance; None is off. The variable ``KG_MEMORY_MAINTENANCE`` is `Maintenance.every_seconds`."""
+
+    sleep_after: Annotated[float, Field(ge=0)] | None = None
+    """Seconds without use after which a namespace is put to sleep (see `data.sleep`); 0 is never. None is half an hour
+    with an embedded database and in ``kg-memory serve`` and workers, and never elsewhere."""
 
     # --- Observability
 

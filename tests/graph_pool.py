@@ -91,7 +91,7 @@ class Pool:
         for key in [key for key in self._lent if key.startswith(prefix)]:
             kind = self._lent.pop(key)
             free = self._free.setdefault(kind, [])
-            if len(free) < MOST_FREE and self._client.exists(key) and self._is_fit(key, kind):
+            if len(free) < MOST_FREE and self._client.type(key) == b"graphdata" and self._is_fit(key, kind):
                 free.extend(self._empty(key))
 
     def _is_fit(self, key: str, kind: Kind) -> bool:

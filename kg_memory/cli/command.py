@@ -19,7 +19,7 @@ from kg_memory import errors
 from kg_memory.cli import env_file
 from kg_memory.cli.commands import make_parser
 from kg_memory.cli.output import SHORT, Screen, login
-from kg_memory.settings import OFFLINE, Settings
+from kg_memory.settings import OFFLINE, SLEEP_AFTER, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespace
 
 if TYPE_CHECKING:
@@ -171,14 +171,17 @@ def namespace_of(arguments: Namespace) -> str:
     return validate_namespace(getattr(arguments, "namespace", default))
 
 
-def open_memory(arguments: Namespace, screen: Screen) -> GraphMemory:
+def open_memory(arguments: Namespace, screen: Screen, *, serves: bool = False) -> GraphMemory:
     """Open the memory that the command line names, with its models; use the result in a ``with`` statement.
 
     *screen* shows a message when the database must be waited for.
     """
     from kg_memory.memory.memory import GraphMemory  # noqa: PLC0415 - slow to import
 
-    return GraphMemory.open(settings=settings_of(arguments), on_wait=screen.note)
+    settings = settings_of(arguments)
+    if serves and settings.sleep_after is None:
+        settings = settings.with_(sleep_after=SLEEP_AFTER)
+    return GraphMemory.open(settings=settings, on_wait=screen.note)
 
 
 def open_to_look(arguments: Namespace, screen: Screen) -> GraphMemory:

@@ -160,6 +160,8 @@ REMEMBER = (
     Command("stats", "count the content of the namespace", "show:show_stats"),
     Command("pause", "remember nothing new until unpause; reading goes on", "maintenance:pause"),
     Command("unpause", "remember again from now on", "maintenance:pause"),
+    Command("sleep", "put a namespace to sleep, to free memory; its next use wakes it", "maintenance:sleep"),
+    Command("wake", "wake a namespace that sleeps, as any other use does", "maintenance:sleep"),
     Command("usage", "list the cost of reading, day by day", "show:show_usage", options="days"),
 )  # fmt: skip
 LOOK_BACK = (

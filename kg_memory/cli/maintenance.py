@@ -210,6 +210,14 @@ def set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
     return 0
 
 
+def sleep(arguments: Namespace, screen: Screen) -> int:
+    """Run ``kg-memory sleep`` or ``wake``: put a namespace to sleep or wake it; return 0."""
+    with open_to_look(arguments, screen) as memory:
+        getattr(memory.data, arguments.command.name)(namespace=namespace_of(arguments))
+    screen.line("Asleep until its next use." if arguments.command.name == "sleep" else "Awake.")
+    return 0
+
+
 # Export and import
 
 

@@ -113,12 +113,16 @@ def _show_neighbourhood(found: Neighbourhood, screen: Screen) -> None:
 def show_namespaces(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory namespaces``: print all namespaces with their sizes; return 0."""
     with open_to_look(arguments, screen) as memory:
-        counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces()}
-    if screen.prints_json([{"namespace": name, **size.model_dump()} for name, size in counts.items()]):
+        counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces("awake")}
+        asleep = memory.data.namespaces("asleep")
+    sizes = [{"namespace": name, **size.model_dump()} for name, size in counts.items()]
+    if screen.prints_json([*sizes, *({"namespace": name, "asleep": True} for name in asleep)]):
         return 0
+    if asleep:
+        screen.note(f"{count_noun(len(asleep), 'namespace')} asleep, not counted: {', '.join(asleep[:5])}")
     if counts:
         screen.table(("namespace", *_SIZES), [(name, *map(vars(size).get, _SIZES)) for name, size in counts.items()])
-    else:
+    elif not asleep:
         screen.line(NOTHING_YET)
     return 0
 

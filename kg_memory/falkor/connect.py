@@ -60,7 +60,7 @@ class Database:
     *host* returns the URL. *timeout* is in seconds; None means no limit. A write waits for *wait_replicas* replicas or,
     if there are fewer, for all, but at least for *min_replicas* (default: *wait_replicas*). Reads may use *replica*, a
     copy of *host*. *advice* returns what users should do, for error messages. *allow_old* accepts a FalkorDB older than
-    `OLDEST_MODULE`.
+    `OLDEST_MODULE`. A query wakes a sleeping graph, unless `wakes` is set to False.
     """
 
     def __init__(
@@ -88,6 +88,7 @@ class Database:
         """The servers of a cluster before one of them was lost; the others are still connected."""
         self._inherited: list[Servers | None] = []
         self.closed = False
+        self.wakes = True
         self._absences: Counter[str] = Counter()
         self.generation = 0
         """Incremented whenever the servers are connected anew."""
@@ -111,8 +112,7 @@ class Database:
 
         Without *write*, the query is read-only, and a missing graph gives an empty list.
 
-        Errors: `DatabaseUnavailable`; `QueryError`; `EmbeddingMismatch` for a vector of another dimension than the
-        index.
+        Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
         values = sum(len(value) for value in params.values() if isinstance(value, list))
         words = yield from work_on(values, partial(wire.query_command, key, cypher, params, write=write))
@@ -175,7 +175,7 @@ class Database:
     def _route(self, key: str, call: Callable[[RedisServer, bool, int], Call], *, write: bool) -> Flow[Any]:
         """Send a command to the server that holds the graph *key*, and return the reply; redirections are followed.
 
-        *call* builds the command, given a server, whether to send ASKING first, and how many replicas to wait for.
+        *call* builds the command, given a server, whether to send ASKING, and how many replicas to wait for.
         """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
@@ -204,6 +204,9 @@ class Database:
             raise problem
         cause = problem.__cause__
         servers = yield from self.connect()
+        if isinstance(problem, wire.NamespaceAsleep):
+            yield server.call(("EVAL", wire.WAKE, 1, key), around=partial(self._map_errors, server))
+            return server, False
         if isinstance(cause, redis.exceptions.AskError):
             other = servers.at(cause.host, cause.port)
             if not isinstance(cause, redis.exceptions.MovedError):
@@ -216,7 +219,9 @@ class Database:
         return other, False
 
     def _was_unsent(self, error: DatabaseUnavailable) -> bool:
-        """Return whether *error* proves that no server of a cluster ran the command: it was refused or redirected."""
+        """Return whether *error* proves that no server ran the command: the graph slept, or a cluster refused it."""
+        if isinstance(error, wire.NamespaceAsleep):
+            return self.wakes
         servers = self._servers or self._former
         cause = error.__cause__
         return (servers is not None and servers.is_cluster) and (
@@ -225,10 +230,7 @@ class Database:
         )
 
     def map_errors(self, key: str = "") -> AbstractContextManager[None]:
-        """Return a context manager that converts redis and network errors to `KGMemoryError`s.
-
-        If the connection to the server of the graph *key* is lost, the next query looks for the servers again.
-        """
+        """Return a context manager that converts errors of redis and the network to `KGMemoryError`s."""
         servers = self._servers
         return self._map_errors(None if servers is None else servers.of(key))
 
@@ -236,24 +238,22 @@ class Database:
         """Return the execution plan of *cypher* on the graph *key* as text (GRAPH.EXPLAIN)."""
         return "\n".join(self.command("GRAPH.EXPLAIN", key, wire.prepend_parameters(cypher, params), at=key) or ())
 
-    def namespaces(self, *, reachable: bool = False) -> list[str]:
+    def namespaces(self, state: wire.State | None = None, *, reachable: bool = False) -> list[str]:
         """Return the namespaces that have a graph, sorted; a very long name appears as its hash (see `graph_key`).
 
-        With *reachable*, skip the servers of a cluster that cannot be reached.
-
-        Errors: `DatabaseUnavailable` if any server cannot be reached; with *reachable*, only if none can.
+        *state* returns only those "awake" or "asleep". Errors: `DatabaseUnavailable` if any server of a cluster cannot
+        be reached; with *reachable*, only if none can.
         """
         keys, problems = set[str](), list[DatabaseUnavailable]()
         for server in (servers := self._connect().all()):
             try:
                 with self._map_errors(server):
-                    keys.update(server.client.execute_command("GRAPH.LIST"))
+                    keys.update(wire.list_graphs(server.client, KEY_PREFIX, state))
             except DatabaseUnavailable as error:
                 problems.append(error)
         if problems and (not reachable or len(problems) == len(servers)):
             raise problems[0]
-        names = (key.removeprefix(KEY_PREFIX) for key in keys if key.startswith(KEY_PREFIX))
-        return sorted(unquote(name, errors="surrogatepass") for name in names)
+        return sorted(unquote(key.removeprefix(KEY_PREFIX), errors="surrogatepass") for key in keys)
 
     def replicas(self) -> dict[str, int]:
         """Return the number of replicas of each server by its address: ``{"host:6379": 1}``. Errors: as `query`."""
@@ -273,7 +273,8 @@ class Database:
     def delete(self, key: str) -> None:
         """Delete the graph with the Redis key *key*, and everything in it."""
         self._absences[key] += 1
-        self.command("GRAPH.DELETE", key, at=key)
+        self.command("GRAPH.DELETE", key, at=key)  # does nothing to a sleeping graph
+        self.command("DEL", key, at=key)
 
     def client(self, key: str = "") -> Any:
         """Return the sync redis-py client of the server that holds *key*; connect to the server first if necessary."""

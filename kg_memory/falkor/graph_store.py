@@ -15,6 +15,7 @@ import redis
 from kg_memory.errors import DatabaseError, DatabaseUnavailable, EmbeddingMismatch, QueryError
 from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
+from kg_memory.falkor.wire import NamespaceAsleep
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Query, Reads, in_thread
 from kg_memory.runtime.flow import Flow
@@ -38,6 +39,7 @@ class Replica:
 
     def __init__(self, replica: Database) -> None:
         self._database = replica
+        replica.wakes = False  # it accepts no writes
         self._retry_at = 0.0
         """Until when it gets no queries, in seconds of `time.monotonic`."""
 
@@ -52,6 +54,8 @@ class Replica:
         _, absences = self._database.change_counters(key)
         try:
             result = yield from _send(self._database, key, query)
+        except NamespaceAsleep:
+            return None
         except REPLICA_ERRORS as error:
             self._retry_at = time.monotonic() + RETRY_AFTER
             log.warning("the replica failed and gets no queries for %g s: %s", RETRY_AFTER, describe_error(error))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
 from types import MappingProxyType, NoneType
-from typing import Any
+from typing import Any, Literal
 
 import redis
 import redis.asyncio
@@ -183,7 +183,28 @@ FORMER_PRIMARY = (redis.ReadOnlyError, redis.exceptions.ClusterDownError)
 _OTHER_DIMENSION = "Vector dimension mismatch"
 _TIMED_OUT = "Query timed out"
 _NO_WRITES = "MISCONF"
+_ASLEEP = ("WRONGTYPE", "Encountered a non-graph value", "Encountered different graph value")
 _BUSY = ("MASTERDOWN", "NOREPLICAS", "BUSY ", "Max pending queries exceeded")
+
+
+WAKE = """
+if redis.call('TYPE', KEYS[1]).ok == 'string' then
+  redis.call('RESTORE', KEYS[1], 0, redis.call('GET', KEYS[1]), 'REPLACE')
+end
+"""
+"""Wakes a graph: while a namespace sleeps, the key of its graph holds the dumped graph as a string."""
+State = Literal["awake", "asleep"]
+
+
+def list_graphs(client: Any, prefix: str, state: State | None) -> list[str]:
+    """Return the keys with *prefix* of the graphs on the server of *client*; *state* returns only those in it."""
+    awake = () if state == "asleep" else client.execute_command("GRAPH.LIST")
+    asleep = () if state == "awake" else client.scan_iter(f"{prefix}*", 1000, "STRING")
+    return [key for key in chain(awake, asleep) if key.startswith(prefix)]
+
+
+class NamespaceAsleep(DatabaseUnavailable):
+    """The graph of a namespace is asleep, or woke up during the query, which did nothing and can be repeated."""
 
 
 def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryError:
@@ -226,6 +247,8 @@ def _translate_refusal(message: str) -> KGMemoryError:
         return DatabaseUnavailable(
             f"FalkorDB accepts no writes ({message}); free some space on its disk; it then recovers by itself"
         )
+    if message.startswith(_ASLEEP):
+        return NamespaceAsleep(f"the namespace is asleep ({message}); ask the primary server, which wakes it")
     if message.startswith(_BUSY):
         return DatabaseUnavailable(f"FalkorDB does not serve at present ({message}); try again in a moment")
     if _TIMED_OUT in message:

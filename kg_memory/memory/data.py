@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.connect import Database
+from kg_memory.falkor.schema import READ_META
+from kg_memory.falkor.wire import State
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.models.operations import ExportResult, ImportResult
 from kg_memory.plugins import load_plugin
-from kg_memory.runtime.effects import work
+from kg_memory.runtime.effects import fetch, work
 from kg_memory.runtime.flow import Flow
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_choice, validate_namespace
 
@@ -133,9 +136,28 @@ class Data(Group):
 
     reembed, areembed = verb(_reembed)
 
-    def _namespaces(self) -> Flow[list[str]]:
-        """Return the names of all namespaces that have content, sorted; a very long name is returned as its hash."""
-        return work(self._engine.driver.store.database.namespaces)
+    def _sleep(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[bool]:
+        """Put *namespace* to sleep, which takes some 30 kB of memory in place of 5 MB; its next use wakes it.
+
+        Return False if it slept already or is empty. Raises `InputError` if it cannot sleep, as with unread episodes.
+        `Settings.sleep_after` puts idle namespaces to sleep.
+        """
+        return run_plugin("sleep", self._engine.driver.store.database, namespace)
+
+    sleep, asleep = verb(_sleep)
+
+    def _wake(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[None]:
+        """Wake *namespace* if it sleeps, as any other use does."""
+        yield from fetch(READ_META)
+
+    wake, awake = verb(_wake)
+
+    def _namespaces(self, state: State | None = None) -> Flow[list[str]]:
+        """Return the names of all namespaces that have content, sorted; a very long name is returned as its hash.
+
+        *state* returns only those that are "awake" or "asleep".
+        """
+        return work(partial(self._engine.driver.store.database.namespaces, state))
 
     namespaces, anamespaces = verb(_namespaces)
 

@@ -36,7 +36,7 @@ from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Embeddings, Model
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import Closing
-from kg_memory.settings import RedactHook, Settings
+from kg_memory.settings import SLEEP_AFTER, RedactHook, Settings
 from kg_memory.validation import DEFAULT_NAMESPACE, validate_namespaces
 
 if TYPE_CHECKING:
@@ -107,9 +107,9 @@ class GraphMemory(Group, Closing):
         self.graphs = Graphs(engine)
         for name in plugin_names("groups"):
             setattr(self, name, load_plugin("groups", name)(engine))
-        self._maintainer: Any = None
-        if settings.maintenance is not None:
-            self._maintainer = load_plugin("services", "maintenance")(engine, settings.maintenance)
+        sleep_after = SLEEP_AFTER if settings.sleep_after is None and settings.url is None else settings.sleep_after
+        services = {"maintenance": settings.maintenance, "sleeping": sleep_after}
+        self._services = [load_plugin("services", name)(engine, how) for name, how in services.items() if how]
 
     @classmethod
     def open(
@@ -182,15 +182,15 @@ class GraphMemory(Group, Closing):
         An embedded server stops `Settings.idle_seconds` after its last client disconnected. Episodes that are saved but
         not read yet (as with the plan ``economy``) stay stored; a later `episodes.resume` reads them.
         """
-        if self._maintainer is not None:
-            self._maintainer.stop()
+        for service in self._services:
+            service.stop()
         self.driver.close()
         self._database.close()
 
     async def aclose(self) -> None:
         """Close the memory as `close` does, without blocking the event loop."""
-        if self._maintainer is not None:
-            await asyncio.to_thread(self._maintainer.stop)
+        for service in self._services:
+            await asyncio.to_thread(service.stop)
         await asyncio.to_thread(self.driver.close)
         await self._database.aclose()
 

@@ -27,6 +27,7 @@ from kg_memory.contrib.server.mcp.http import Endpoint as McpEndpoint
 from kg_memory.contrib.server.problems import add_handlers, describe_problems
 from kg_memory.contrib.server.routes import BY_VERB, ROUTES
 from kg_memory.contrib.server.service import Options, Service
+from kg_memory.falkor.wire import State
 from kg_memory.memory.memory import GraphMemory
 
 ABOUT = """\
@@ -89,11 +90,14 @@ def _add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get("/v1/namespaces", **describe("data.namespaces"))
     async def list_namespaces(
-        key: KnownKey, limit: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: str | None = None
+        key: KnownKey,
+        state: State | None = None,
+        limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
+        cursor: str | None = None,
     ) -> Page[str]:
-        """List the namespaces that hold data and that the key may access."""
+        """List the namespaces that hold data and that the key may access; *state*: only those awake or asleep."""
         place = PagePosition.from_cursor(cursor)
-        names = [name for name in await service.memory.data.anamespaces() if key.reaches(name)]
+        names = [name for name in await service.memory.data.anamespaces(state) if key.reaches(name)]
         return cut_page(names[place.skip :], place, limit)
 
     @router.get("/v1/key", **describe("server.key"))

@@ -140,7 +140,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
     if not 0 <= arguments.port <= MOST_PORTS:
         raise InputError(f"port must be from 0 to {MOST_PORTS}, got {arguments.port}")
     _check_address(arguments.host, arguments.port)
-    memory = open_memory(arguments, screen)
+    memory = open_memory(arguments, screen, serves=True)
     locked = KeyRing(memory.driver.store.database).exist()
     if not locked and not is_loopback(arguments.host):
         memory.close()

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from kg_memory import errors
 from kg_memory.contrib.leases import Lease, Leases
-from kg_memory.memory.episodes import UNREAD
+from kg_memory.contrib.sleeping import has_unread
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.runtime.flow import TURN
@@ -95,7 +95,7 @@ class BackgroundReader:
         """
         database = self._memory.driver.store.database
         try:
-            names = [only] if only else await asyncio.to_thread(database.namespaces, reachable=True)
+            names = [only] if only else await asyncio.to_thread(database.namespaces, "awake", reachable=True)
         except errors.KGMemoryError as error:
             logger.warning("could not search for unread episodes: %s", describe_error(error))
             return
@@ -103,7 +103,7 @@ class BackgroundReader:
             if self._stopping:
                 return
             try:
-                if await self._memory.episodes.alist(namespace=namespace, status=UNREAD, limit=1):
+                if await asyncio.to_thread(has_unread, database, namespace):
                     self.wake(namespace)
             except errors.KGMemoryError as error:
                 logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))

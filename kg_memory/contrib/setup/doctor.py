@@ -17,6 +17,7 @@ from kg_memory.cli import env_file
 from kg_memory.cli.command import explain_no_namespace, namespace_of, open_to_look, open_without_models, settings_of
 from kg_memory.cli.commands import make_parser
 from kg_memory.cli.output import Screen
+from kg_memory.contrib.sleeping import MOST_VECTORS, why_awake
 from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor.connect import QUERY_PLANS, Database, graph_key
 from kg_memory.falkor.queries.usage import SAVED_LATER
@@ -233,7 +234,7 @@ def _embeddings(settings: Settings) -> Check:
 def _database(settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
     with open_without_models(settings, screen) as memory:
-        counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces()}
+        counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces("awake")}
         database = memory.driver.store.database
         summary = _describe_database(database, time.monotonic() - began, counts)
         state, mend = next(_find_problems(database, counts, settings), ("ok", ""))
@@ -248,7 +249,8 @@ def _describe_database(database: Database, seconds: float, counts: Mapping[str, 
     versions, wait, least = database.versions(), database.wait_replicas, database.min_replicas
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
-    summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(counts)} namespaces"
+    asleep = f" and {len(names)} asleep" if (names := database.namespaces("asleep")) else ""
+    summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(counts)} namespaces{asleep}"
     if paused := [name for name, size in counts.items() if size.paused]:
         summary += f", of which paused: {_first_of(paused)}"
     if wait:
@@ -275,6 +277,11 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
     if failed := [name for name, size in counts.items() if size.failed]:
         why = "kg-memory episodes --state failed shows why, kg-memory retry reads them again"
         yield "note", f"messages in {_first_of(failed)} could not be read: {why}"
+    if large := [name for name in counts if "vectors" in why_awake(database, name)]:
+        yield (
+            "note",
+            f"{_first_of(large)} cannot sleep, with over {MOST_VECTORS} vectors: to wake would block the server",
+        )
     plans = _query_plans(database)
     if plans is not None and plans < QUERY_PLANS:
         more = "a new size applies once all programs that use the server have ended"

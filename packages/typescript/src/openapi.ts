@@ -1367,7 +1367,7 @@ export interface paths {
         };
         /**
          * List Namespaces
-         * @description List the namespaces that hold data and that the key may access.
+         * @description List the namespaces that hold data and that the key may access; *state*: only those awake or asleep.
          */
         get: operations["data.namespaces"];
         put?: never;
@@ -5630,6 +5630,7 @@ export interface operations {
     "data.namespaces": {
         parameters: {
             query?: {
+                state?: ("awake" | "asleep") | null;
                 limit?: number;
                 cursor?: string | null;
             };
