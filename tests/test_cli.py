@@ -421,6 +421,17 @@ def test_pause_command_refuses_ingest_until_unpause(run, moved, tmp_path, off, o
     assert "The namespace was not paused." in run("unpause", *moved)[1]
 
 
+def test_sleep_command_lasts_until_the_next_use(run, moved):
+    sleeper = {"namespace": moved[1], "asleep": True}
+    for wake in (("wake",), ("entities",)):
+        assert run("sleep", *moved)[1] == "Asleep until its next use.\n"
+        assert sleeper in result(run, "namespaces")
+        assert "asleep, not counted: " in run("namespaces")[2]
+        assert " asleep" in run("doctor")[1]
+        assert run(*wake, *moved)[0] == 0
+        assert sleeper not in result(run, "namespaces")
+
+
 # --- models, terminals and pipes ---
 
 

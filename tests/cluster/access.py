@@ -14,12 +14,13 @@ from tests.cluster.nodes import SLOTS, Node, free_ports, slot_of, until
 KEYS = ("~kg*", "~telemetry{kg*")
 USED = (
     "+graph.query +graph.ro_query +graph.list +graph.delete +module|list +cluster|slots +exists"
-    " +set +get +pexpire +evalsha +script|load +del"
+    " +set +get +pexpire +evalsha +script|load +del +scan"
 ).split()
 COPIES = "+graph.copy +client|setname +client|list +watch +unwatch +multi +exec +rename".split()
 FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +hvals +xrevrange".split()
 WAITING = "+wait +role".split()
-WORKING = "+xadd +expire +xread +eval".split()
+WORKING = "+xadd +expire +xread +eval +client|no-touch".split()
+SLEEPING = "+eval +type +restore +dump +object|idletime +watch +unwatch +multi +exec".split()
 ERASING = "+graph.config|get +graph.slowlog +slowlog|reset +info +config|get +bgrewriteaof +bgsave".split()
 
 

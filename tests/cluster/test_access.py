@@ -20,7 +20,18 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import redis_urls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
-from tests.cluster.access import COPIES, ERASING, FORGETTING, KEYS, USED, WAITING, WORKING, Certificates, secured
+from tests.cluster.access import (
+    COPIES,
+    ERASING,
+    FORGETTING,
+    KEYS,
+    SLEEPING,
+    USED,
+    WAITING,
+    WORKING,
+    Certificates,
+    secured,
+)  # fmt: skip
 from tests.cluster.nodes import Cluster, free_ports, until
 from tests.cluster.test_cluster import SAID, found, opened
 from tests.falkor.test_replica import running
@@ -136,6 +147,10 @@ def test_documented_rights_suffice_for_each_task(granted, cluster, namespace):
     added = memory.add(SAID, at="2024-01-01", namespace=namespace)
     assert found(memory, namespace) == [SAID]
     assert memory.data.namespaces() == [namespace]
+    memory = granted(*USED, *SLEEPING)
+    assert memory.data.sleep(namespace=namespace)
+    assert memory.data.namespaces("asleep") == [namespace]
+    assert found(memory, namespace) == [SAID]
     memory = granted(*USED, *COPIES)
     file = io.BytesIO()
     memory.data.export(file, namespace=namespace)

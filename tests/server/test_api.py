@@ -236,3 +236,16 @@ def test_server_start_reads_episodes_left_by_another(offline):
         assert one.post(f"{url}/retry", json={"skipped": True}).status_code == 422
     with Serving(offline, Options()) as reading, httpx.Client(base_url=reading.url) as other:
         assert read(other, location)["status"] == "done"
+
+
+def test_namespaces_are_listed_by_state(client, offline):
+    admin = client("admin")
+    offline.facts.add("Ann", "KNOWS", "Bob", namespace="sleeper")
+    offline.data.sleep(namespace="sleeper")
+    listed = {
+        state: admin.get("/v1/namespaces", params={"state": state}).json()["items"] for state in ("asleep", "awake")
+    }
+    assert (listed["asleep"], "sleeper" in listed["awake"]) == (["sleeper"], False)
+    assert admin.get("/v1/namespaces?state=ill").status_code == 422
+    assert admin.get("/v1/namespaces/sleeper/facts").json()["items"]
+    assert "sleeper" in admin.get("/v1/namespaces?state=awake").json()["items"]
