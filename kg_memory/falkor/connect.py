@@ -273,8 +273,8 @@ class Database:
     def delete(self, key: str) -> None:
         """Delete the graph with the Redis key *key*, and everything in it."""
         self._absences[key] += 1
-        self.command("GRAPH.DELETE", key, at=key)  # does nothing to a sleeping graph
-        self.command("DEL", key, at=key)
+        self.query(key, "RETURN 1", {}, write=False)  # wakes it: GRAPH.DELETE does nothing to a sleeping graph
+        self.command("GRAPH.DELETE", key, at=key)
 
     def client(self, key: str = "") -> Any:
         """Return the sync redis-py client of the server that holds *key*; connect to the server first if necessary."""
