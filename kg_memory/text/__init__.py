@@ -8,5 +8,5 @@ from typing import Any
 
 
 def read_table(package: str, name: str) -> dict[str, Any]:
-    """Return the content of the TOML file *name* in the Python *package*. To read a file may block an event loop."""
+    """Return the content of the TOML file *name* in the Python *package*."""
     return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
