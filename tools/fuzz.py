@@ -34,6 +34,7 @@ def main() -> int:
                     "--exclude-operation-id",
                     "events",
                 ]  # it never ends
+                command += ["--request-timeout", "120"]  # 1,000 facts take 20 s, and longer on a busy machine
                 return subprocess.run([*command, *options], cwd=folder, check=False).returncode  # it leaves files
 
 
