@@ -186,7 +186,7 @@ class Database:
             except DatabaseUnavailable as error:
                 problem = error
             server, asking = yield from self._redirect(key, server, problem)
-        raise DatabaseUnavailable(f"the cluster keeps moving the graph {key!r} between servers; try again in a moment")
+        raise DatabaseUnavailable(f"the graph {key!r} keeps moving between servers, or falling asleep; try again later")
 
     def _count_replicas(self, server: RedisServer) -> Flow[int]:
         """Return for how many replicas of *server* a write must wait before it counts as stored."""
