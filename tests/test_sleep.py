@@ -113,8 +113,8 @@ def test_idle_namespaces_fall_asleep_unless_they_are_used(server, memory, namesp
     used = f"{namespace}-used"
     for name in (namespace, used):
         memory.facts.add("Ann", "KNOWS", "Bob", namespace=name)
-    settings = Settings(url=server.url, sleep_after=2)
-    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()):
+    with GraphMemory(Settings(url=server.url, sleep_after=2), model=Scripted(), embeddings=HashEmbeddings()) as other:
+        other.data.namespaces()  # it does not connect on its own
         until(lambda: memory.stats(namespace=used) and namespace in memory.data.namespaces("asleep"))
         assert used in memory.data.namespaces("awake")
         until(lambda: used in memory.data.namespaces("asleep"))

@@ -119,7 +119,8 @@ class Sweeper:
     def _run(self) -> None:
         while not self._stopped.wait(min(self._after / PASSES, LONGEST_PAUSE)):
             try:
-                for name in self._database.namespaces("awake", reachable=True):
+                # Only once somebody uses the database: this would start an embedded server.
+                for name in self._database.namespaces("awake", reachable=True) if self._database.generation else ():
                     key = graph_key(name)
                     idle = self._database.command("OBJECT", "IDLETIME", key, at=key)
                     if idle is not None and idle >= self._after and not self._stopped.is_set():
