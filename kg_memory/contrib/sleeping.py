@@ -23,6 +23,7 @@ from kg_memory.errors import InputError, KGMemoryError, QueryError
 from kg_memory.falkor import schema, wire
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory._verb import Engine
+from kg_memory.memory.episodes import UNREAD
 from kg_memory.runtime.effects import work
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
@@ -41,9 +42,8 @@ WITH m, count(e) AS pending
 OPTIONAL MATCH (n) WHERE n.embedding IS NOT NULL
 RETURN m.model AS model, pending, count(n) AS vectors
 """
-UNREAD = """
-MATCH (e:Episode)
-WHERE e.status IN ['saved', 'waiting', 'working']
+ANY_UNREAD = """
+MATCH (e:Episode) WHERE e.status IN $statuses
 RETURN e.id AS id LIMIT 1
 """
 SLEEP = """
@@ -90,7 +90,7 @@ def has_unread(database: Database, namespace: str) -> bool:
     with database.map_errors(key), database.client(key).client() as connection:
         connection.client_no_touch("ON")
         try:
-            answer = connection.execute_command(*wire.query_command(key, UNREAD, {}, write=False))
+            answer = connection.execute_command(*wire.query_command(key, ANY_UNREAD, {"statuses": UNREAD}, write=False))
         finally:
             connection.client_no_touch("OFF")
     return bool(answer and wire.decode_rows(answer))
