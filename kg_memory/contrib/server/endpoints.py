@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping,
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from http import HTTPStatus
 from operator import attrgetter
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl, unquote, urlencode
@@ -35,7 +36,7 @@ from kg_memory.contrib.server.answers import (
 )
 from kg_memory.contrib.server.keys import Scope
 from kg_memory.contrib.server.parameters import FEW, FEW_OTHERS, SHORT, StrictBody, find_parameter
-from kg_memory.contrib.server.problems import MOST_ERRORS, TITLES, Problem, ProblemError
+from kg_memory.contrib.server.problems import MOST_ERRORS, Problem, ProblemError
 from kg_memory.contrib.server.service import Service
 from kg_memory.falkor.rows import to_datetime
 from kg_memory.memory.memory import GraphMemory
@@ -56,7 +57,8 @@ RECALL_FROM = "recall_from"
 WHOLE = 10_000
 """Items that are read of a list that must be read whole (`Route.whole`) before pages are cut from it."""
 PROBLEM_RESPONSES: dict[int | str, Arguments] = {
-    status: {"model": Problem, "description": about} for status, about in TITLES.items() if status not in {405, 500}
+    status: {"model": Problem, "description": HTTPStatus(status).phrase}
+    for status in (400, 401, 403, 404, 408, 409, 413, 421, 422, 423, 429, 431, 502, 503)
 }
 
 

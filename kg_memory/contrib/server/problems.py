@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
@@ -23,25 +24,6 @@ MOST_ERRORS = 20
 """The most invalid fields that a response lists."""
 LONGEST_ERROR = 300
 RETRY_SECONDS = 5
-TITLES = {
-    400: "Not readable",
-    401: "No valid key",
-    403: "Not allowed",
-    404: "Not found",
-    405: "No such method",
-    408: "Too slow",
-    409: "Changed meanwhile",
-    413: "Too large",
-    421: "Wrong host",
-    422: "Invalid",
-    423: "Paused",
-    429: "Too many requests",
-    431: "Too long a head",
-    500: "Fault",
-    502: "The model failed",
-    503: "Unavailable",
-}
-"""The title of each status. The ``type`` of a problem is derived from its title."""
 STATUSES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
     ((errors.NotFound,), 404),
     ((errors.InputError,), 422),
@@ -58,7 +40,8 @@ STATUSES: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
 class Problem(BaseModel):
     """A problem response (RFC 9457).
 
-    `detail` says what was wrong and what to do; `errors` lists invalid fields, if any.
+    `title` is the standard phrase of the HTTP status. `detail` says what was wrong and what to do; `errors` lists
+    invalid fields, if any.
     """
 
     type: str
@@ -90,8 +73,7 @@ def problem_response(
     status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
     """Return an error response (RFC 9457) with the HTTP *status*, the text *detail* and further JSON *fields*."""
-    title = TITLES.get(status, "Refused")
-    body = {"type": f"urn:kg-memory:{title.lower().replace(' ', '-')}", "title": title, "status": status}
+    body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
     return Response(json.dumps(body), status, headers, MEDIA_TYPE)
 

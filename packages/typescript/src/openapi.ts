@@ -2739,7 +2739,8 @@ export interface components {
         /**
          * @description A problem response (RFC 9457).
          *
-         *     `detail` says what was wrong and what to do; `errors` lists invalid fields, if any.
+         *     `title` is the standard phrase of the HTTP status. `detail` says what was wrong and what to do; `errors` lists
+         *     invalid fields, if any.
          */
         Problem: {
             type: string;
