@@ -6,7 +6,7 @@ that it summarises. No search finds it, and no facts are read from it, as its me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -30,14 +30,6 @@ READ = [str(kind) for kind in (EpisodeKind.MESSAGE, EpisodeKind.TEXT, EpisodeKin
 MOST_MESSAGES = 200
 LONGEST_MESSAGE, LONGEST = 2_000, 60_000
 """Characters of one message, and of all messages, in one question; beyond that the latest messages are used."""
-HEADINGS: Mapping[str, str] = {
-    "intent": "Intent",
-    "files": "Files",
-    "decisions": "Decisions",
-    "open_questions": "Open questions",
-    "next_steps": "Next steps",
-}
-
 
 Item = Annotated[str, Field(max_length=500)]
 
@@ -52,6 +44,7 @@ class SessionNotes(BaseModel):
     next_steps: list[Item] = Field(max_length=MOST)
 
 
+HEADINGS = {name: name.replace("_", " ").capitalize() for name in SessionNotes.model_fields}
 SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 

@@ -75,13 +75,9 @@ def cut_page(items: Sequence[T], place: PagePosition, limit: int) -> Page[T]:
     was cut at `MOST_CHARACTERS` of text.
     """
     end = place.skip + min(limit, len(items))
-    more = (len(items) > limit or _are_long(items)) and end <= DEEPEST
+    length = sum(len(item.content) for item in items if isinstance(item, Episode))
+    more = (len(items) > limit or length >= MOST_CHARACTERS) and end <= DEEPEST
     return Page(items=list(items[:limit]), next=PagePosition(end, place.believed_at).to_cursor() if more else None)
-
-
-def _are_long(items: Sequence[object]) -> bool:
-    """Return whether the texts of the episodes in *items* reach `MOST_CHARACTERS` in total, so that the page ends."""
-    return sum(len(item.content) for item in items if isinstance(item, Episode)) >= MOST_CHARACTERS
 
 
 class ContextView(Value):

@@ -159,16 +159,12 @@ def _add_forgetting(router: APIRouter, service: Service) -> None:
         plan = _hash(access.namespace, body, look)
         if body.confirm is None:
             shown = look if access.key.has("read") else look.model_copy(update={"texts": {}})
-            return _answer(request, ForgetAnswer(plan=plan, receipt=shown))
+            return json_response(request, ForgetAnswer(plan=plan, receipt=shown).model_dump_json().encode())
         if not hmac.compare_digest(plan.encode(), body.confirm.encode("utf-8", "replace")):
             raise ProblemError(409, "confirm does not match what would be forgotten now; request the plan again")
         receipt = await service.memory.privacy.aforget(**how)
         service.reader.wake(access.namespace)  # forgetting may mark other episodes as unread
-        return _answer(request, ForgetAnswer(receipt=receipt))
-
-
-def _answer(request: Request, answer: ForgetAnswer) -> Response:
-    return json_response(request, answer.model_dump_json().encode())
+        return json_response(request, ForgetAnswer(receipt=receipt).model_dump_json().encode())
 
 
 def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
