@@ -175,10 +175,11 @@ def worst_argument(name: str, schema: dict[str, Any]) -> Any:
     return long_text(49_000) if "string" in json.dumps(schema) else None
 
 
-def resident(pid: int, field: str = "VmRSS") -> float:
-    """Return the memory of a process in MB."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+def resident(pid: int) -> float:
+    """Return the memory of a server in MB, with that of the process that reads for it."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    statuses = [Path(f"/proc/{each}/status").read_text() for each in (pid, *children)]
+    return sum(int(size) / 1024 for status in statuses for size in re.findall(r"VmRSS:\s+(\d+)", status))
 
 
 def watch(url: str, secret: str, figures: Connection) -> None:

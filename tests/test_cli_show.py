@@ -192,7 +192,7 @@ def test_believed_at_before_the_first_fact_is_explained(run, talk, command):
     code, out, _ = run(*command.split(), "-n", talk, "--believed-at", "2024-03")
     first = result(run, "changes", "-n", talk)[0]["at"]
     assert (code, out.count("\n")) == (0, 1)
-    assert f"by 2024-03: the first was learned at {first[:10]} {first[11:16]} UTC" in out
+    assert f"by 2024-03: the first was at {first[:10]} {first[11:16]} UTC" in out
 
 
 def test_saved_source_prints_the_messages_behind_a_fact(run, talk):

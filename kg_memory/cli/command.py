@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
+from io import TextIOWrapper
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -55,14 +56,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     after Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # print letters that the terminal's encoding lacks as escapes
-            reconfigure(errors="backslashreplace")
+        if isinstance(stream, TextIOWrapper):  # print letters that the terminal's encoding lacks as escapes
+            stream.reconfigure(errors="backslashreplace")
     try:
         words = (sys.argv[1:] if argv is None else list(argv)) or ["--help"]
         arguments = make_parser(only=frozenset(words)).parse_args(words)
     except SystemExit as stop:  # argparse has printed the help, the version or a usage error
         return int(stop.code or 0)
+    return run(arguments)
+
+
+def run(arguments: Namespace) -> int:
+    """Run the command that *arguments* name, and show its errors; return the exit code."""
     screen = Screen(as_json=getattr(arguments, "json", False))
     try:
         with _show_log(screen, getattr(arguments, "log_level", None)):
@@ -288,12 +293,10 @@ def explain_nothing(memory: GraphMemory, arguments: Namespace, otherwise: str) -
     believed_at = getattr(arguments, "believed_at", None)
     if believed_at is None or memory.facts.changes(_BEGINNING, believed_at, namespace=namespace, limit=1):
         return otherwise
-    first = memory.facts.changes(_BEGINNING, namespace=namespace, limit=1)
-    if not first:
+    if not (first := memory.facts.changes(_BEGINNING, namespace=namespace, limit=1)):
         return otherwise
-    learned = f"the first was learned at {first[0].at:%Y-%m-%d %H:%M} UTC"
     return (
-        f"No fact was known in {namespace!r} by {believed_at}: {learned}. "
+        f"No fact was known in {namespace!r} by {believed_at}: the first was at {first[0].at:%Y-%m-%d %H:%M} UTC. "
         "--believed-at asks what this memory knew at that time; --on asks what was true then, by what it knows now."
     )
 

@@ -195,29 +195,28 @@ def test_overtaken_refresh_restarts_and_overwrites_nothing(memory, model, namesp
     assert ("Dora", "Eve", "Fay", "Gus") in {each.members for each in memory.communities.list(namespace=namespace)}
 
 
-def test_refresh_overtaken_five_times_raises(memory, model, namespace, circles, database):
-    rule = model.rules["community"]
+def write_meanwhile(memory, model, namespace, cypher):
+    """Make *model* run the query *cypher* before each summary of a community."""
+    rule, database = model.rules["community"], memory.driver.store.database
 
-    def overtaken(fields):
-        write = "MATCH (m:Meta {id: 'schema'}) SET m.communities = coalesce(m.communities, 0) + 1"
-        database.query(graph_key(namespace), write, {}, write=True)
+    def answer(fields):
+        database.query(graph_key(namespace), cypher, {}, write=True)
         return rule(fields)
 
-    model.rules["community"] = overtaken
+    model.rules["community"] = answer
+
+
+def test_refresh_overtaken_five_times_raises(memory, model, namespace, circles):
+    overtaking = "MATCH (m:Meta {id: 'schema'}) SET m.communities = coalesce(m.communities, 0) + 1"
+    write_meanwhile(memory, model, namespace, overtaking)
     with pytest.raises(DatabaseUnavailable, match="5 times; refresh again"):
         memory.communities.refresh(namespace=namespace)
     assert memory.communities.list(namespace=namespace) == []
 
 
-def test_refresh_omits_member_deleted_meanwhile(memory, model, namespace, circles, database, rows):
-    rule = model.rules["community"]
-
-    def deleting(fields):
-        gone = "MATCH (e:Entity {name: 'Cid'}) OPTIONAL MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact) DELETE f, e"
-        database.query(graph_key(namespace), gone, {}, write=True)
-        return rule(fields)
-
-    model.rules["community"] = deleting
+def test_refresh_omits_member_deleted_meanwhile(memory, model, namespace, circles):
+    deleting = "MATCH (e:Entity {name: 'Cid'}) OPTIONAL MATCH (e)-[:SUBJECT_OF|OBJECT_IS]-(f:Fact) DELETE f, e"
+    write_meanwhile(memory, model, namespace, deleting)
     memory.communities.refresh(namespace=namespace)
     listed = memory.communities.list(namespace=namespace)
     assert {each.members for each in listed} == {("Ann", "Bob"), ("Dora", "Eve", "Fay")}

@@ -1,12 +1,14 @@
 """The serve command: many parallel clients and a stop in the middle lose nothing."""
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -20,12 +22,8 @@ CLIENTS, SPACES = 200, 4
 
 @contextmanager
 def serve(port: int, *options: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [*COMMAND, "serve", "--port", str(port), "--rate", "100000", *options],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [*COMMAND, "serve", "--port", str(port), "--rate", "100000", *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + 240
         while True:
@@ -154,3 +152,22 @@ def test_serve_reports_port_in_use(run, home, port):
     with socket.create_server(("127.0.0.1", port)):
         code, _, err = run("serve", "--port", port)
     assert (code, "Serving" in err, f"port {port} of 127.0.0.1 is in use; choose another" in err) == (1, False, True)
+
+
+def process_reading_for(server: subprocess.Popen[str]) -> Path:
+    """Return the folder under /proc of the process that reads episodes for *server*."""
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    return next(path for path in map(Path("/proc").joinpath, children) if b"spawn" in (path / "cmdline").read_bytes())
+
+
+@pytest.mark.system
+def test_killed_reader_is_replaced_and_ends_after_its_server(home, port):
+    url = f"http://127.0.0.1:{port}"
+    with serve(port) as process:
+        os.kill(int(process_reading_for(process).name), signal.SIGKILL)
+        saved = httpx.post(f"{url}/v1/namespaces/replaced/episodes", json={"content": "I like tea."}, timeout=300)
+        wait_until_read(url, [saved.headers["location"]])
+        reader = process_reading_for(process)
+        process.kill()
+        until(lambda: not reader.exists())
+    assert "starting it again" in process.stderr.read()

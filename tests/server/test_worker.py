@@ -4,13 +4,12 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 
 import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.leases import Leases, lease_key
-from kg_memory.contrib.server.reader import BackgroundReader
 from kg_memory.contrib.server.worker import KEPT_SECONDS, STREAM, Outbox, Worker
 from kg_memory.falkor.connect import graph_key
 from tests import waiting
@@ -103,18 +102,6 @@ async def test_lease_allows_one_reader_until_it_expires(memory):
     async with other.hold("ann") as refused, mine.hold("ann") as own:
         assert refused is None
         assert own is not None
-
-
-async def test_reader_waits_for_lease_and_reads_the_rest(memory):
-    memory.episodes.save(messages(3), namespace="ann")
-    reader = BackgroundReader(memory)
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(Leases(memory.driver.store.database).hold("ann"))
-        reader.start()
-        await asyncio.sleep(0.5)
-        assert done(memory, "ann") == 0
-    await until(lambda: done(memory, "ann") == 3)
-    await reader.stop(60)
 
 
 async def test_worker_hint_survives_lease_of_killed_worker(memory):

@@ -11,7 +11,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, settings_of
@@ -135,6 +134,7 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         from kg_memory.contrib.server.app import StoppingServer, create_app  # noqa: PLC0415
         from kg_memory.contrib.server.keys import KeyRing  # noqa: PLC0415
         from kg_memory.contrib.server.service import Options  # noqa: PLC0415
+        from kg_memory.contrib.server.worker import ReadingProcess  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtra(f"serve needs {error.name}: {_INSTALL}") from None
     if not 0 <= arguments.port <= MOST_PORTS:
@@ -156,11 +156,13 @@ def serve(arguments: Namespace, screen: Screen) -> int:
         hosts=(arguments.host, *arguments.allow_host),
         origins=tuple(arguments.allow_origin),
         rate=arguments.rate,
-        read=not arguments.no_read,
+        read=False,
         trust_proxy=arguments.trust_proxy,
         alone=True,
     )
     app = create_app(memory, options, close_memory=True)
+    if not arguments.no_read:
+        app.state.service.reader = ReadingProcess(memory.driver.store.database, arguments)
     config = uvicorn.Config(
         app,
         host=arguments.host,
@@ -230,20 +232,11 @@ def _split(text: str) -> list[str]:
 def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
     """Print the API keys in *stored* as a table, or as JSON with ``--json``."""
     columns: Columns = {
-        "name": "name",
-        "id": "id",
-        "scopes": "scopes",
-        "namespaces": "namespaces",
-        "reads": "reads",
-        "made": lambda key: _day(key.created_at),
-        "revoked": lambda key: _day(key.revoked_at),
+        **{name: name for name in ("name", "id", "scopes", "namespaces", "reads")},
+        "made": lambda key: f"{key.created_at:%Y-%m-%d}",
+        "revoked": lambda key: f"{key.revoked_at:%Y-%m-%d}" if key.revoked_at else "",
     }
     screen.values(stored, columns, empty="No API keys. To create one: kg-memory keys create NAME")
-
-
-def _day(at: datetime | None) -> str:
-    """Return *at* as ``2024-05-14``, or an empty text for ``None``."""
-    return at.strftime("%Y-%m-%d") if at else ""
 
 
 def mcp(arguments: Namespace, screen: Screen) -> int:

@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
+import os
 import signal
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
+from multiprocessing.process import BaseProcess
+from threading import Thread
 from typing import Any
 
-from kg_memory.cli.command import open_memory
+from kg_memory.cli.command import open_memory, run
 from kg_memory.cli.output import Screen
 from kg_memory.contrib.leases import SECONDS, Leases
 from kg_memory.contrib.server.reader import BackgroundReader, pause_after
@@ -28,6 +32,7 @@ from kg_memory.validation import validate_count
 
 logger = logging.getLogger("kg_memory.contrib.server")
 
+SPAWN = multiprocessing.get_context("spawn")
 STREAM, FIELD = "kg-saved", "namespace"
 FIRST = "0-0"
 """The stream id before that of the first hint."""
@@ -43,6 +48,8 @@ LOOKING = 10
 """While the hint stream is unavailable, the pause between two checks is at least this many times their duration."""
 STOP_SECONDS = 30.0
 """Seconds that a worker gets to finish its episodes when it is stopped."""
+RESTART_SECONDS, LOWER_PRIORITY = 2.0, 10
+"""Seconds between two checks whether the worker process of a server runs, and how much it lowers its priority."""
 
 
 class Outbox:
@@ -56,7 +63,7 @@ class Outbox:
         self._due: dict[str, None] = {}
         self._sending: asyncio.Task[None] | None = None
 
-    def start(self, only: str | None = None) -> None:
+    def start(self) -> None:
         """Do nothing: workers find unread episodes themselves."""
 
     def wake(self, namespace: str) -> None:
@@ -76,23 +83,45 @@ class Outbox:
 
     async def _send(self) -> None:
         """Add a hint to the Redis stream for each namespace with new episodes; retry if the database is unavailable."""
-        failures = 0
         while self._due:
-            namespace = next(iter(self._due))
-            del self._due[namespace]
+            namespace, _ = self._due.popitem()
             try:
                 await self._database.acommand("XADD", STREAM, "MAXLEN", "~", LONGEST, "*", FIELD, namespace, at=STREAM)
                 await self._database.acommand("EXPIRE", STREAM, KEPT_SECONDS, at=STREAM)
-            except DatabaseUnavailable as error:
-                if not failures:
-                    logger.warning("could not notify workers, retrying: %s", describe_error(error))
-                failures += 1
-                self._due[namespace] = None
-                await asyncio.sleep(pause_after(failures))
             except KGMemoryError as error:
                 logger.warning("could not notify workers; they find the episodes later: %s", describe_error(error))
-            else:
-                failures = 0
+
+
+class ReadingProcess(Outbox):
+    """Reads the episodes that ``kg-memory serve`` saves, in a worker process: threads would delay the requests.
+
+    *arguments* are those of the command. If the process ends, it is started again.
+    """
+
+    def __init__(self, database: Database, arguments: Namespace) -> None:
+        super().__init__(database)
+        self._arguments = Namespace(**{**vars(arguments), "run": f"{__name__}:run_worker", "at_once": 4})
+
+    def start(self) -> None:
+        """Start the process, which first reads the episodes that an earlier process left unread."""
+        self._process = SPAWN.Process(target=run, args=(self._arguments,), daemon=True)
+        self._process.start()
+        self._restarting = asyncio.create_task(self._restart())
+
+    async def stop(self, seconds: float) -> None:
+        """Stop the process; its work on the current episodes may take *seconds* more, then it is killed."""
+        await super().stop(seconds)
+        self._restarting.cancel()
+        self._process.terminate()
+        await asyncio.to_thread(self._process.join, seconds)
+        self._process.kill()
+
+    async def _restart(self) -> None:
+        """Start the process again once it has ended."""
+        while self._process.is_alive():  # noqa: ASYNC110 - nothing reports it
+            await asyncio.sleep(RESTART_SECONDS)
+        logger.warning("the process that reads episodes has ended; starting it again")
+        self.start()
 
 
 class Worker:
@@ -194,7 +223,16 @@ def run_worker(arguments: Namespace, screen: Screen) -> int:
 
 
 async def _work(memory: GraphMemory, at_once: int) -> None:
-    worker = Worker(memory, at_once)
+    """Run a worker until SIGINT, SIGTERM, or the end of the server that started this process."""
+    worker, loop = Worker(memory, at_once), asyncio.get_running_loop()
+
+    def stop_after(server: BaseProcess) -> None:
+        server.join()
+        loop.call_soon_threadsafe(worker.stop)
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+        loop.add_signal_handler(number, worker.stop)
+    if server := multiprocessing.parent_process():
+        os.nice(LOWER_PRIORITY)
+        Thread(target=stop_after, args=(server,), daemon=True).start()
     await worker.run()
