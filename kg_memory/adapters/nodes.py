@@ -266,10 +266,10 @@ def with_memory(
 def leave_out(
     context: Context, known: AbstractSet[str | None], max_tokens: int, template: Template | str | None
 ) -> Context:
-    """Remove the facts and messages in *known* from *context*, and write it again in at most *max_tokens* tokens.
+    """Return *context* without the facts and messages in *known*, its text written anew in at most *max_tokens* tokens.
 
-    *known*: the ids of facts, and the `source_id` values of messages; a fact stated only in these messages is removed
-    too. *template*: the format of the text.
+    *known*: the ids of facts, and the `source_id` values of messages; a fact stated only in these messages is left out
+    too. *template*: the format of the text; None means the default. If nothing is left out, *context* is unchanged.
     """
     facts, episodes = context.results.facts, context.results.episodes
     said = (fact.sources and {source.source_id for source in fact.sources} <= known for fact in facts)

@@ -147,10 +147,7 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _cost_along(draft: Draft) -> Usage:
-    """Return the tokens that a message adds to the prompt of another message, as its context.
-
-    *draft* has the message.
-    """
+    """Return the tokens that the message in *draft* costs where it is sent as context of another message."""
     return Usage(input_tokens=LINE + estimate_tokens(draft.episode.text), output_tokens=MIN_ANSWER_TOKENS // 2)
 
 

@@ -140,9 +140,10 @@ class _LongSummary:
         return {"id": index, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return the new summary, *text* by the model plus the latest facts, and a key for reusing *text* later.
+        """Return (summary, key): ``("Ann skis. She won.", "9 3f2a")``.
 
-        Example: ``("Ann skis. She won.", "9 3f2a")``. The key has the length of *text* and a digest of its facts.
+        The summary is *text*, written by the model, followed by the latest facts. The key tells later whether *text*
+        can be reused: it is the length of *text* and a hash of the facts in it.
         """
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 

@@ -177,9 +177,9 @@ class BudgetMeter:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Run *effect*, a request that a flow yields, and return its result; limit and count questions to the model.
+        """Pass on *effect*, a request of the flow, and return its result; count and limit the questions to the model.
 
-        A query with the parameter `spent` also writes the costs since the last such query; one with `spent_since` also
+        A query with the parameter `spent` also stores the costs since the last such query; one with `spent_since` also
         reads the stored totals.
         """
         match effect:

@@ -340,8 +340,9 @@ class Change(Value):
     """A change, at the time `at`, of a fact that the memory believes.
 
     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: new dates. ``retracted``: no longer
-    believed; ``restored``: believed again. ``doubtful``: a fact on which it depends ended or was refuted; ``sure``: no
-    longer. `before`, `after`: the fact as believed then. `cause`: id of the message or decision; None for doubt.
+    believed; ``restored``: believed again. ``doubtful``: a fact on which it depends ended or was refuted; ``sure``: it
+    is no longer doubtful. `before`, `after`: the fact as believed then. `cause`: the id of the message or decision;
+    None for ``doubtful`` and ``sure``.
     """
 
     at: datetime

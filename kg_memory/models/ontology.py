@@ -99,7 +99,7 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
         raise ValueError("names and descriptions must be non-empty strings")
     strict = content.get("strict", False)
     if not isinstance(strict, bool) or (strict and not facts):
-        raise ValueError("strict must be true or false, and needs fact_types")
+        raise ValueError("strict must be true or false, and true only with fact_types")
     return Ontology(entities, facts, strict)
 
 

@@ -152,9 +152,10 @@ def _mean_length(kind: Kind, lookups: Sequence[Lookup]) -> float | None:
 
 
 def merge_found(founds: Sequence[Found], limit: int) -> Found:
-    """Return the candidates of several namespaces as one `Found`; its probability is that of the surest namespace.
+    """Join the candidates found in several namespaces: one ranking by words, one by meaning, one by graph distance.
 
-    *limit*: the most results of each kind that the search returns.
+    The probability that the search found an answer is the highest of theirs. *limit*: the most results of each kind
+    that the search will return; several times as many candidates are kept.
     """
     best = max(founds, key=lambda found: found.relevance or 0.0)
     hits = {kind: _merge_hits([found.hits[kind] for found in founds], _most(kind, limit)) for kind in KINDS}

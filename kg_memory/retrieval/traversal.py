@@ -252,8 +252,8 @@ def score_episodes(
 ) -> dict[str, float]:
     """Return ``{episode id: score}`` for the episodes (messages) that state *facts* or concern a *named* entity.
 
-    *facts*: scores by id. *statements*: speakers by episode id, by fact id. *named*: name hashes by entity id.
-    *candidates*: episode rows, with speakers and mentions.
+    *facts*: scores by id. *statements*: ``{fact id: {episode id: speaker}}``. *named*: ``{entity id: name
+    hashes}``. *candidates*: episode rows, with speakers and mentions.
     """
     shares: dict[str, float] = {}
     speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
@@ -376,7 +376,7 @@ def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str,
 
 
 def parse_links(links: str, statements: Statements) -> Links:
-    """Parse lines "fact id, edge type, subject id, object id" (with tabs) to facts by id, with their *statements*."""
+    """Parse tab-separated lines (fact id, edge type, subject id, object id); return the facts, with *statements*."""
     parsed: Links = {}
     for line in links.split("\n"):
         match line.split("\t"):

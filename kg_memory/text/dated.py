@@ -146,7 +146,10 @@ def _granularity(moment: datetime) -> Precision:
 
 
 def _day(fact: Dated, write: Writer) -> str:
-    """Return the day of a *fact* that is true for one day at most: "on 7 May 2023"; "" for other facts."""
+    """Return the day of a *fact* that is true within one day: "on 7 May 2023", "on 7 May 2023 from 10:00 to 12:00".
+
+    "" for other facts.
+    """
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
         return ""

@@ -257,9 +257,10 @@ def _read_plan(padded: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(padded: str) -> tuple[bool, Predicate | None]:
-    """Return (has a word such as "also", predicate or None): "_ALSO_LIVES_IN_" -> (True, ``ALSO_LIVES_IN``).
+    """Return (whether the name has a word such as "also", the predicate or None).
 
-    "_ALSO_LIKES_" gives only ``LIKES``, which allows several values anyway.
+    "_ALSO_LIVES_IN_" -> (True, ``ALSO_LIVES_IN``). "_ALSO_LIKES_" -> (True, ``LIKES``): LIKES allows several values
+    without ALSO.
     """
     for mark, pattern in _MARKS:
         match = pattern.search(padded)

@@ -112,9 +112,9 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return ``(set_at, seconds)``: the idle time that the latest client set in the folder *run*.
+    """Return ``(set_at, seconds)``: how long the server runs without clients, as the latest client set it.
 
-    *set_at* is in nanoseconds since the epoch. ``(0, 0.0)`` if no client has set an idle time.
+    *run* is the server's folder. *set_at* is in nanoseconds since the epoch. ``(0, 0.0)`` if no client has set it.
     """
     path = os.path.join(run, USERS)
     try:

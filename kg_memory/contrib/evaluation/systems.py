@@ -251,7 +251,10 @@ class Baseline:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the best episodes that fit into *max_tokens*, sorted by time; if there is no index, all episodes."""
+        """Return the episodes with the highest scores that fit into *max_tokens*, sorted by time.
+
+        The baseline "full" has no scores: it returns all episodes, whatever *max_tokens* is.
+        """
         episodes, sources = conversation.episodes, tuple[str, ...]()
         if self._index is None:
             text = "\n".join(map(dated_line, episodes))

@@ -194,7 +194,7 @@ class Worker:
             async with asyncio.timeout(ANSWERED_IN):
                 answer = await self._database.acommand(*words, at=STREAM)
         except TimeoutError:
-            raise DatabaseUnavailable("the database server does not answer the worker: start it") from None
+            raise DatabaseUnavailable("the database server does not answer: start it, or check its URL") from None
         hints = (hint for _, own in _pairs(answer) for hint in own)
         return [(id_, dict(_pairs(fields))[FIELD]) for id_, fields in hints]
 

@@ -303,10 +303,10 @@ WITH links, facts + more AS facts, named"""
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the Cypher query for the subjects and objects of the facts ``$ids``, in the column `links`.
+    """Return the Cypher query that reads what the facts ``$ids`` are linked to, with these columns.
 
-    The column `statements` has the messages that state the facts. With *things*, the column `named` has more facts that
-    name one of the entities ``$things``.
+    `links`: the subjects and objects of the facts. `statements`: the messages that state them. With *things*, `named`:
+    other facts that name one of the entities ``$things``.
     """
     return f"""
 UNWIND $ids AS id

@@ -137,7 +137,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, start_kind: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
-        """Begin the query: match *node* if it, or a linked node of the kind *start_kind*, passes all *comparisons*."""
+        """Begin with the nodes of the kind *start_kind* that pass *comparisons*: *node*, or those linked to it."""
         if start_kind == node.kind:
             self.write(f"MATCH ({node.name}:{LABELS[start_kind]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")

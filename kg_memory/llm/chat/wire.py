@@ -119,7 +119,7 @@ def _read_choices(response: Any) -> list[Any]:
     Raises: `ResponseError` if it contains an error or has no choices.
     """
     if not isinstance(response, dict | OpenAIModel):
-        raise ResponseError("the response is not JSON", BAD_GATEWAY)
+        raise ResponseError("the response of the model's server is not JSON: check its base URL", BAD_GATEWAY)
     if error := _field(response, "error"):
         details = error if isinstance(error, dict) else {"message": str(error)}
         code = details.get("code")
@@ -129,7 +129,7 @@ def _read_choices(response: Any) -> list[Any]:
         raise ResponseError(str(details.get("message") or error), status if status >= 400 else BAD_GATEWAY, code)
     choices = _field(response, "choices")
     if not isinstance(choices, list) or not choices:
-        raise ResponseError("the response has no choices", BAD_GATEWAY)
+        raise ResponseError("the response of the model's server has no choices: check its base URL", BAD_GATEWAY)
     return choices
 
 
@@ -183,9 +183,10 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 
 
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the option that makes *model* send *response_format* in its HTTP requests: ``{"extra_body": {...}}``.
+    """Return the option that makes *model* send *response_format* in its HTTP requests.
 
-    ``{"response_format": ...}`` for OpenAI's Responses API, and for other classes than `ChatOpenAI`.
+    The option is ``{"response_format": ...}`` for OpenAI's Responses API and for classes other than `ChatOpenAI`, and
+    ``{"extra_body": {...}}`` otherwise.
     """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": response_format}

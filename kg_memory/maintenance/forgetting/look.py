@@ -208,10 +208,10 @@ def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
 
 
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
-    """Return the word stems of a fact that may come from deleted messages: ``{"ann", "move", "oslo"}``.
+    """Return the word stems in a fact's text that may come from deleted messages: ``{"ann", "move", "oslo"}``.
 
-    If a deleted message stated the fact first, these are all words of its sentence and original predicate; otherwise
-    only the words that deleted messages contain.
+    If a deleted message was the first to state the fact, these are all words of the fact's sentence and original
+    predicate; otherwise only those that also occur in a deleted message.
     """
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:

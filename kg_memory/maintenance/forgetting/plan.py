@@ -278,8 +278,8 @@ def _compare(
 ) -> tuple[list[str], list[str]]:
     """Return two lists of fact ids: facts that become true again by a deletion, and other facts whose dates change.
 
-    *before*: the beliefs (periods) of each fact before the deletion. *history* and *revision*: the current beliefs and
-    their changes.
+    *before*: the beliefs (periods) of each fact before the deletion. *history*: the beliefs after it. *revision*: the
+    beliefs that it changed.
     """
     after: defaultdict[str, set[_Times]] = defaultdict(set)
     for fact in history.statements:

@@ -90,7 +90,7 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
     *names*: the display name, then aliases. *times*: when messages mention it, in microseconds since the epoch. The
     result is ``{"id": ..., "name": "Ann", "aliases": [...], "first_seen": ..., "last_seen": ..., "n": 3, "terms":
-    ...}``.
+    ...}``, where ``n`` is the number of search terms.
     """
     counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
     seen = sorted(times)

@@ -155,10 +155,11 @@ def _copy_facts(
     ends: tuple[EntityNode, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Add to *move* a copy of each fact in *parts*, about the new entity; the old entity keeps the fact.
+    """Plan copies of facts for the new entity, when an entity is split; the old entity keeps the originals.
 
-    *parts*: by fact id, the ids of the episodes (messages) whose statements move to the copy. *rows*: the facts by id.
-    *ends*: the old entity, and the key and id of the new entity. *history*: moves these statements in memory too.
+    The copies are added to *move*, which is saved later. *parts*: by fact id, the ids of the episodes (messages) whose
+    statements move to the copy; *history* is changed in the same way. *rows*: the facts by id. *ends*: the old entity,
+    and the hash of the name and the id of the new entity.
     """
     old, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])

@@ -122,8 +122,8 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
     model = driver.embedder.name
     if embeddings and header.embeddings and header.model not in (model, None):
         raise EmbeddingMismatch(
-            f"{name} has vectors of {header.model!r}, not of {model!r}; import with that model, or without the "
-            "embeddings of the file (--no-embeddings), so that those of a memory are computed again"
+            f"{name} has vectors of {header.model!r}, but this memory uses {model!r}: open it with that model, or pass "
+            "--no-embeddings to compute the vectors anew"
         )
 
 

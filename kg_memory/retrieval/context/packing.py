@@ -174,10 +174,10 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
 
 
 def find_repeats(results: SearchResults) -> Repeats:
-    """Return the facts that each entity or message only repeats: ``{("episodes", id): {fact ids}}``.
+    """Find results that add nothing to the facts found: ``{("episodes", id): {ids of the facts that say the same}}``.
 
-    An entity repeats a fact that names it and contains its whole summary. A message repeats a fact that contains all
-    its words, is about its speaker, and begins on its day.
+    An entity adds nothing to a fact that names the entity and contains the entity's whole summary. A message adds
+    nothing to a fact about its speaker that contains all words of the message and begins on the message's day.
     """
     repeats: dict[tuple[Kind, str], frozenset[str]] = {}
     sentences = [(fact, join_words(fact.sentence)) for fact in results.facts]

@@ -158,8 +158,9 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 
 
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event in a question that ends with a place, such as "Where did Ann live before Oslo?", or None.
+    """Return the event that a place at the end of a question stands for, or None.
 
+    "Where did Ann live before Oslo?" means before she lived in Oslo: the verb is that of the question.
     *conjunction* is the match of "before" or "after" in *text*.
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
