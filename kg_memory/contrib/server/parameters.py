@@ -63,6 +63,8 @@ def most_bytes(path: str, most: int) -> int | None:
 
 PlainObject = dict[str, Any]
 Names = Many[str]
+Few = Annotated[list[T], Field(max_length=100)]
+"""A list in a query: a longer one would not fit into a URL, of which the HTTP parser reads 64 kB."""
 TIME = "An ISO 8601 time, or words such as `last March`."
 
 
@@ -93,7 +95,7 @@ NAMES: Mapping[str, Parameter] = {
     "question": Parameter("A question or search words; times in it (`in 2023`) decide which facts come first."),
     "thread": Parameter("The thread (conversation)."),
     "least": Parameter("The number of new messages below which nothing is done."),
-    "recall_from": Parameter("Further namespaces to read; the key must allow each.", type=Names | None),
+    "recall_from": Parameter("Further namespaces to read; the key must allow each.", type=Few[str] | None),
     "center": Parameter("Names of entities near which to search.", type=Names | None),
     "asker": Parameter("The person that `I` and `my` in the question mean."),
     "where": Parameter(
@@ -107,8 +109,8 @@ NAMES: Mapping[str, Parameter] = {
     "schema": Parameter("Topics with their sub-topics, as JSON.", type=PlainObject | None, in_query=str | None),
     "strict": Parameter("Whether to leave out facts that fit no topic of the schema."),
     "profile.max_tokens": Parameter("The longest text, in tokens.", type=int | None),
-    "prefer_topics": Parameter("Topics that come first, and are filled first.", type=Names),
-    "only_topics": Parameter("The only topics to include.", type=Names),
+    "prefer_topics": Parameter("Topics that come first, and are filled first.", type=Few[str]),
+    "only_topics": Parameter("The only topics to include.", type=Few[str]),
     "max_subtopics": Parameter("The most sub-topics of a topic; the last one holds the rest."),
     "max_slot_tokens": Parameter("The longest content of a sub-topic, in tokens."),
     "about": Parameter("An entity, by its name, an alias or its id.", example="Ann"),
@@ -116,12 +118,10 @@ NAMES: Mapping[str, Parameter] = {
     "steps": Parameter("The most steps from the entity, from 1 to 6.", example=2),
     "predicate": Parameter("A predicate in any wording.", example="lives in"),
     "like": Parameter("Words in names and summaries; the last may be the start of a word.", example="osl"),
-    "status": Parameter("Only episodes with one of these statuses.", type=Many[EpisodeStatus] | None),
+    "status": Parameter("Only episodes with one of these statuses.", type=Few[EpisodeStatus] | None),
     "level": Parameter("The level of the communities, from 0."),
     "decided": Parameter("Whether to list decided reviews instead of waiting ones."),
-    "reports.digest.since": Parameter(
-        "Changes from this time on, by the system's clock. " + TIME, example="last week", type=str
-    ),
+    "reports.digest.since": Parameter("Changes learned from this time on. " + TIME, example="last week", type=str),
     "reports.identity.about": Parameter("A person's name; the most frequent speaker if left out.", example="Ann"),
     "reports.identity.since": Parameter("Changes from this time on. " + TIME, example="last month", type=str),
     "fact": Parameter("The id of a fact."),

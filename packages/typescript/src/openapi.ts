@@ -1552,8 +1552,9 @@ export interface components {
          * @description A change, at the time `at`, of a fact that the memory believes.
          *
          *     ``learned``: a new fact. ``ended``: its end was learned. ``corrected``: new dates. ``retracted``: no longer
-         *     believed; ``restored``: believed again. ``doubtful``: a fact on which it depends ended or was refuted; ``sure``: no
-         *     longer. `before`, `after`: the fact as believed then. `cause`: id of the message or decision; None for doubt.
+         *     believed; ``restored``: believed again. ``doubtful``: a fact on which it depends ended or was refuted; ``sure``: it
+         *     is no longer doubtful. `before`, `after`: the fact as believed then. `cause`: the id of the message or decision;
+         *     None for ``doubtful`` and ``sure``.
          */
         Change: {
             /** Format: date-time */
@@ -5360,7 +5361,7 @@ export interface operations {
     "reports.digest": {
         parameters: {
             query?: {
-                /** @description Changes from this time on, by the system's clock. An ISO 8601 time, or words such as `last March`. */
+                /** @description Changes learned from this time on. An ISO 8601 time, or words such as `last March`. */
                 since?: string;
                 /** @description Before this time. An ISO 8601 time, or words such as `last March`. */
                 until?: string | null;
