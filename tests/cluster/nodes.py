@@ -29,28 +29,11 @@ class Node:
         self._module = module
         self.port, self.bus = free_ports(2)
         self.options = (
-            *(
-                "--port",
-                str(self.port),
-                "--bind",
-                "127.0.0.1",
-                "--dir",
-                str(folder),
-                "--save",
-                "",
-                "--appendonly",
-                "yes",
-            ),
-            *(
-                "--cluster-enabled",
-                "yes",
-                "--cluster-port",
-                str(self.bus),
-                "--cluster-node-timeout",
-                f"{NODE_TIMEOUT * 1000:.0f}",
-            ),
-            *("--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no"),
-            *("--repl-diskless-sync-delay", "0", "--cluster-replica-validity-factor", "0", *options),
+            *f"--port {self.port} --bind 127.0.0.1 --appendonly yes --repl-diskless-sync-delay 0".split(),
+            *("--dir", str(folder), "--save", ""),
+            *f"--cluster-enabled yes --cluster-port {self.bus} --cluster-node-timeout {NODE_TIMEOUT * 1000:.0f}".split(),
+            *"--cluster-require-full-coverage no --cluster-allow-replica-migration no".split(),
+            *("--cluster-replica-validity-factor", "0", *options),
         )
         self.redis: Any = redis.Redis(port=self.port, decode_responses=True)
         self.start()

@@ -24,6 +24,7 @@ from kg_memory.falkor.graph_swap import PREFIX
 from kg_memory.maintenance.forgetting.erase import STREAM
 from kg_memory.memory.memory import GraphMemory
 from tests.cluster.nodes import SLOTS, Cluster, Node, slot_of, until
+from tests.faults.test_sleep_killed import lose_nothing
 from tests.scripted import HashEmbeddings, Scripted
 
 pytestmark = pytest.mark.system
@@ -370,6 +371,22 @@ def test_acknowledged_writes_survive_kill_of_master_once(cluster, settings, name
         stored = [episode.source_id for episode in memory.episodes.list(namespace=namespace, limit=10_000)]
     assert len(acknowledged) > 20
     assert sorted(stored) == sorted(acknowledged)
+
+
+def test_kills_while_namespace_falls_asleep_and_wakes_lose_nothing(cluster, settings):
+    healing = []
+
+    def kill_master():
+        cluster.wait()
+        cluster.master("n").kill()
+        healing.append(threading.Timer(2, cluster.heal))
+        healing[-1].start()
+
+    def restore():
+        healing[-1].join()
+        cluster.wait()
+
+    lose_nothing(settings.with_(url=cluster.url, wait_replicas=1, sleep_after=0), kill_master, restore)
 
 
 def test_copies_of_all_masters_form_cluster_at_new_addresses(cluster, settings, spread, tmp_path):
