@@ -10,7 +10,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, Callba
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, ensure_config, patch_config
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from kg_memory.adapters.namespace import NamespaceTemplate, place_here, validate_search_options
 from kg_memory.errors import InputError
@@ -75,13 +75,9 @@ class KGRetriever(BaseRetriever):
     def __init__(self, memory: GraphMemory | None = None, **settings: Any) -> None:
         super().__init__(**({} if memory is None else {"memory": memory}), **settings)
 
-    @field_validator("namespace")
-    @classmethod
-    def _is_template(cls, namespace: str) -> str:
-        return NamespaceTemplate(namespace).template
-
     @model_validator(mode="after")
-    def _search_options_are_valid(self) -> Self:
+    def _options_are_valid(self) -> Self:
+        NamespaceTemplate(self.namespace, self.recall_from)
         validate_search_options(self.recipe, self.where)
         return self
 
