@@ -61,23 +61,21 @@ def demo(arguments: Namespace, screen: Screen) -> int:
             memory.search(_NOW[0], limit=3, as_of=_BETWEEN, believed_at=clock, **space) for clock in (before, None)
         ]
         counts = memory.stats(**space)
-    new = sum(result.new for result in added)
     if screen.as_json:
         told = {"answers": answers, "then": then, "believed": between}
-        screen.json({"data": where, "new": new, **counts.model_dump(), **told})
+        screen.json({"data": where, "new": sum(result.new for result in added), **counts.model_dump(), **told})
         return 0
-    reader = "offline, by rules, without a key" if settings.model == OFFLINE else f"by {settings.model}"
-    screen.line(
-        f"Three friends write {len(story)} messages in two years, in English and Chinese. Some of them:", "bold"
-    )
+    reader = "by rules, without an API key" if settings.model == OFFLINE else f"by {settings.model}"
+    screen.line("kg-memory keeps facts from conversations for agents: when each was true, and when it was learned.")
+    screen.line(f"\nThree friends write {len(story)} messages over two years, in English and Chinese. Some:", "bold")
     for said in story:
         if said.source_id in _SHOWN:
             screen.line(f"  {said.at or _THEN:%Y-%m-%d}  {said.speaker}: {said.content} [{said.source_id}]")
-    screen.line(f"Read {reader} ({new} are new): {count_noun(counts.entities, 'entity')}, {counts.facts} facts.")
+    screen.line(f"Read {reader}: {count_noun(counts.entities, 'entity')}, {counts.facts} facts.")
     _show("What is true now?", zip(_NOW, answers, strict=True), screen)
     _show(f"What was true on {date_in_words(_THEN)}?", zip(_NOW, then, strict=True), screen)
-    title = f"And on {date_in_words(_BETWEEN)}, after Nora had moved, but before she told it in {_NEWS}?"
-    _show(title, zip((f"as believed before {_NEWS}", "as known now"), between, strict=True), screen)
+    title = f"Where did Nora live on {date_in_words(_BETWEEN)}? She had moved, but had not told it before {_NEWS}."
+    _show(title, zip((f"as known before {_NEWS}", "as known now"), between, strict=True), screen)
     _show_next(arguments, where, screen)
     return 0
 
@@ -117,7 +115,7 @@ def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
     command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))
     screen.line()
     screen.line("What to do next", "bold")
-    screen.line(f"  {command} serve {place}   then open http://127.0.0.1:8420/explorer/: the graph, on both clocks")
+    screen.line(f"  {command} serve {place}   then open http://127.0.0.1:8420/explorer/: the graph at any time")
     screen.line(f'  {command} ask "Who works at Polaris Robotics?" {place}')
     screen.line(f"  {command} ingest FILE   your own conversation: JSON Lines, message lists, plain text chats")
     screen.line(f"  {command} doctor        which model is used, and how to use a better one")
