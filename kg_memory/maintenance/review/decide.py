@@ -200,7 +200,7 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
     if seen in (None, ruling):
         return
     change = f"was decided by {stored.decisions[-1]['by']}" if stored.decisions else "was judged again"
-    raise InputError(f"{stored.id!r} {change}: it is {ruling} now, not {seen}; look at it again with reviews.list")
+    raise InputError(f"{stored.id!r} {change} meanwhile: it is {ruling}, not {seen}; look again with reviews.list")
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
