@@ -23,8 +23,8 @@ import kg_memory
 from kg_memory import GraphMemory, Settings, adapters, errors
 from kg_memory.cli.commands import make_parser
 from kg_memory.contrib.server.app import create_app
+from kg_memory.contrib.server.endpoints import PROBLEM_RESPONSES
 from kg_memory.contrib.server.mcp.server import TOOLS
-from kg_memory.contrib.server.problems import TITLES
 from kg_memory.retrieval import recipe
 
 ROOT = Path(__file__).parents[1]
@@ -250,7 +250,9 @@ def _http() -> str:
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             by_tag[operation.get("tags", ["server"])[0]].append(_operation(method, path, operation, described))
-    problems = "\n".join(f"| {status} | {about} |" for status, about in sorted(TITLES.items()))
+    problems = "\n".join(
+        f"| {status} | {about['description']} |" for status, about in sorted(PROBLEM_RESPONSES.items())
+    )
     blocks = [f"## {tag}\n\n" + "\n".join(operations) for tag, operations in by_tag.items()]
     return (
         f"# HTTP API\n\n{described['info']['description']}\n"
