@@ -75,7 +75,7 @@ async def tell_all(url: str, times: int, process: subprocess.Popen[str] | None =
 
 def known(run, locations: list[str]) -> set[str]:
     """Return the *locations* whose episodes the memory has."""
-    listed = [result(run, "episodes", "-n", f"many{space}", "--limit", 1000) for space in range(SPACES)]
+    listed = (result(run, "episodes", "-n", f"many{space}", "--limit", 1000) for space in range(SPACES))
     ids = {episode["id"] for episodes in listed for episode in episodes}
     return {location for location in locations if location.rpartition("/")[2] in ids}
 
@@ -162,9 +162,9 @@ def process_reading_for(server: subprocess.Popen[str]) -> Path:
 
 @pytest.mark.system
 def test_killed_reader_is_replaced_and_ends_after_its_server(home, port):
-    url = f"http://127.0.0.1:{port}"
     with serve(port) as process:
         os.kill(int(process_reading_for(process).name), signal.SIGKILL)
+        url = f"http://127.0.0.1:{port}"
         saved = httpx.post(f"{url}/v1/namespaces/replaced/episodes", json={"content": "I like tea."}, timeout=300)
         wait_until_read(url, [saved.headers["location"]])
         reader = process_reading_for(process)

@@ -34,8 +34,7 @@ async def until(true: Callable[[], object]) -> None:
 
 @pytest.fixture
 def memory(home) -> Iterator[GraphMemory]:
-    settings = Settings(data_dir=home, idle_seconds=0, model="offline")
-    with GraphMemory.open(settings=settings, embeddings="offline") as opened:
+    with GraphMemory.open(settings=Settings(data_dir=home, model="offline"), embeddings="offline") as opened:
         yield opened
         opened.driver.store.database.command("DEL", STREAM)
         for namespace in opened.data.namespaces():
@@ -76,8 +75,7 @@ async def test_killed_worker_loses_and_repeats_nothing(memory):
         second.send_signal(signal.SIGTERM)
         assert second.wait(120) == 0
     assert {result.status for result in memory.add_many(messages(SAID), namespace="alone")} == {"done"}
-    expected = periods(memory, "alone")
-    assert len(expected) == SAID
+    assert len(expected := periods(memory, "alone")) == SAID
     for namespace in NAMESPACES:
         assert periods(memory, namespace) == expected
         assert len(memory.episodes.list(namespace=namespace, limit=100)) == SAID
