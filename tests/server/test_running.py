@@ -105,8 +105,7 @@ async def test_accepted_episodes_of_many_clients_survive_a_stop(run, port):
 
 @pytest.mark.system
 async def test_reader_stop_waits_for_current_episodes_only(offline):
-    said = [{"content": f"I like dish {number}.", "speaker": "Ann"} for number in range(120)]
-    await offline.episodes.asave(said, namespace="stopped")
+    await offline.episodes.asave([f"I like dish {number}." for number in range(120)], namespace="stopped")
     reader = BackgroundReader(offline)
     reader.start("stopped")
     while not await offline.episodes.alist(namespace="stopped", status="done", limit=1):  # noqa: ASYNC110
@@ -114,16 +113,15 @@ async def test_reader_stop_waits_for_current_episodes_only(offline):
     await reader.stop(60)
     assert (await offline.astats(namespace="stopped")).waiting > 0
     await offline.episodes.aresume(namespace="stopped")
-    assert len(await offline.episodes.alist(namespace="stopped", status="done", limit=200)) == len(said)
+    assert len(await offline.episodes.alist(namespace="stopped", status="done", limit=200)) == 120
 
 
 @pytest.mark.parametrize(("level", "shown"), [("info", True), ("warning", False)])
 def test_request_log_lines_follow_log_level(home, port, level, shown):
-    said = {"content": "I live in Oslo.", "speaker": "Ann"}
     with serve(port, "--log-level", level) as process:
         url = f"http://127.0.0.1:{port}"
-        location = httpx.post(f"{url}/v1/namespaces/logged{level}/episodes", json=said, timeout=300).headers["location"]
-        wait_until_read(url, [location])
+        where = f"{url}/v1/namespaces/logged{level}/episodes"
+        wait_until_read(url, [httpx.post(where, json={"content": "I like tea."}, timeout=300).headers["location"]])
     log = process.stderr.read()
     assert ("episode read namespace=" in log) == ("/episodes -> 202" in log) == shown
     assert "Oslo" not in log

@@ -23,9 +23,10 @@ from typing import Any
 from kg_memory.cli.command import open_memory, run
 from kg_memory.cli.output import Screen
 from kg_memory.contrib.leases import SECONDS, Leases
-from kg_memory.contrib.server.reader import BackgroundReader, pause_after
+from kg_memory.contrib.server.reader import FORGOTTEN, BackgroundReader, pause_after
 from kg_memory.errors import DatabaseUnavailable, KGMemoryError
 from kg_memory.falkor.connect import Database
+from kg_memory.maintenance.forgetting.erase import clear_all_caches
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.validation import validate_count
@@ -84,7 +85,8 @@ class Outbox:
     async def _send(self) -> None:
         """Add a hint to the Redis stream for each namespace with new episodes; retry if the database is unavailable."""
         while self._due:
-            namespace, _ = self._due.popitem()
+            namespace = next(iter(self._due))
+            del self._due[namespace]
             try:
                 await self._database.acommand("XADD", STREAM, "MAXLEN", "~", LONGEST, "*", FIELD, namespace, at=STREAM)
                 await self._database.acommand("EXPIRE", STREAM, KEPT_SECONDS, at=STREAM)
@@ -182,6 +184,8 @@ class Worker:
                 continue
             for last, namespace in hints:  # noqa: B007 - `last` keeps the id of the last hint
                 self._reader.wake(namespace)
+                if namespace == FORGOTTEN:
+                    await asyncio.to_thread(clear_all_caches)
 
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
         """Return the entries of the Redis stream after the id *last*: ``[("1715679000000-0", "ann")]``.

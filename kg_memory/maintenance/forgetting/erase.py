@@ -204,10 +204,11 @@ def clear_process_caches() -> Flow[int]:
 
     Caches of other processes remain until those processes end.
     """
-    return (yield from work(_clear))
+    return (yield from work(clear_all_caches))
 
 
-def _clear() -> int:
+def clear_all_caches() -> int:
+    """Do the work of `clear_process_caches` in this thread."""
     re.purge()  # cached patterns may contain names of people
     functions = find_cached_functions()
     for function in functions:
