@@ -223,7 +223,8 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
     traces = Traces(ids=find_gone_ids(impact, parameters))
     lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
     texts = [terms(line(episode)) for episode in impact.episodes]
-    words = {word for word in chain.from_iterable(texts) if not _may_be_of_date(word)}
+    said = set(chain.from_iterable(texts))
+    words = {word for word in said if not word.isdecimal() or 31 < int(word) < 1900 or int(word) > 2100}  # no dates
     shared = yield from _find_shared(words, lost, impact, parameters)
     traces.words = words - shared
     traces.names = {key: tuple(terms(name)) for key, name in lost.items() if key not in shared}
@@ -259,11 +260,6 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
 def _vocabulary() -> frozenset[str]:
     """Return all words in the names of the built-in predicates; ``WORKS_AT`` contributes "works" and "at"."""
     return frozenset(chain.from_iterable(map(split_name, predicates.canonical_predicates())))
-
-
-def _may_be_of_date(word: str) -> bool:
-    """Return whether *word* is a number that is common in dates: at most 31, or a year from 1900 to 2100."""
-    return word.isdecimal() and (int(word) <= 31 or 1900 <= int(word) <= 2100)
 
 
 def _cosine(a: Sequence[float], b: Sequence[float]) -> float:

@@ -180,7 +180,7 @@ def find_verdicts(
     *comparisons* are the pairs, with the model's answers. Facts that one text states for the same time do not
     contradict each other. *earlier* are facts from parts of the text that are saved already.
     """
-    noted = [row for row in comparisons if row.verdict and policy.is_noted(row.verdict.confidence)]
+    noted = [row for row in comparisons if row.verdict and row.verdict.confidence >= policy.review_threshold]
     stated = {(fact.stored_id, fact.begin) for fact in (*earlier, *facts) if not fact.only_ends}
     stored = {fact.id: fact.stored_id for fact in facts}
     verdicts: dict[str, NewVerdict] = {}

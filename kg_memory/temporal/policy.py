@@ -131,10 +131,6 @@ class ConflictPolicy:
         )
 
     # The effect of a verdict
-    def is_noted(self, confidence: float) -> bool:
-        """Return whether a verdict (how two facts relate) is confident enough to be stored; *confidence* is 0 to 1."""
-        return confidence >= self.review_threshold
-
     def takes_effect(self, confidence: float) -> bool:
         """Return whether a verdict (how two facts relate) takes effect without review; *confidence* is 0 to 1."""
         return confidence >= self.auto_threshold

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -204,7 +204,8 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
         if (found := [at for at in dated if at is not None]) and len(found) == len(dated):
             times[order] = found
     times = {order: each for order, each in times.items() if max(each) < latest} or times
-    fewest = {order: _count_steps_back(each) for order, each in times.items()}
+    # Steps back of over two hours are a sign of wrongly parsed dates.
+    fewest = {order: sum(b < a - timedelta(hours=2) for a, b in pairwise(each)) for order, each in times.items()}
     times = {order: each for order, each in times.items() if fewest[order] == min(fewest.values())}
     named = {order: _count_named(said, each) for order, each in times.items()}
     times = {order: each for order, each in times.items() if named[order] == max(named.values())}
@@ -217,11 +218,6 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
             "or --date-order mdy"
         )
     return next(iter(times), "dmy")
-
-
-def _count_steps_back(times: Sequence[datetime]) -> int:
-    """Return how many of *times* are more than two hours before the previous one: a sign of wrongly parsed dates."""
-    return sum(after < before - timedelta(hours=2) for before, after in pairwise(times))
 
 
 def _count_named(said: list[_Said], times: list[datetime]) -> int:

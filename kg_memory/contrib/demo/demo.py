@@ -20,7 +20,7 @@ from kg_memory.contrib.chats import read
 from kg_memory.contrib.embedded.binaries import data_home
 from kg_memory.contrib.setup.doctor import fetch_database
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import EpisodeInput, Fact
+from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.results import SearchResults
 from kg_memory.retrieval.context.templates import fact_line
 from kg_memory.settings import OFFLINE, Settings
@@ -55,7 +55,8 @@ def demo(arguments: Namespace, screen: Screen) -> int:
         added = memory.add_many(story, **space)
         answers = [memory.search(question, limit=3, **space) for question in _NOW]
         then = [memory.search(question, limit=3, as_of=_THEN, **space) for question in _NOW]
-        learned = [source.created_at for source in memory.facts.list(as_of="now", **space) if _is_from(source, _NEWS)]
+        present = memory.facts.list(as_of="now", **space)
+        learned = [fact.created_at for fact in present if _NEWS in {source.source_id for source in fact.sources}]
         before = min(learned, default=datetime.now(UTC)) - timedelta(milliseconds=1)
         between = [
             memory.search(_NOW[0], limit=3, as_of=_BETWEEN, believed_at=clock, **space) for clock in (before, None)
@@ -93,10 +94,6 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
     name = "demo" if settings.model == OFFLINE else f"demo-{settings.model}"
     folder: Path = getattr(arguments, "data_dir", None) or data_home(settings.xdg_data_home) / name
     return replace(settings, url=None, data_dir=folder), str(folder)
-
-
-def _is_from(fact: Fact, source_id: str) -> bool:
-    return any(source.source_id == source_id for source in fact.sources)
 
 
 def _show(title: str, answers: Iterable[tuple[str, SearchResults]], screen: Screen) -> None:

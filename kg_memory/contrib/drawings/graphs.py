@@ -188,7 +188,8 @@ def _render_graphml(drawing: Drawing, namespace: str) -> Iterator[str]:
     for kind, elements in (("node", drawing.nodes()), ("edge", drawing.edges())):
         for ends, data in elements:
             attributes = " ".join(f"{name}={_quote(value)}" for name, value in ends.items())
-            yield f"<{kind} {attributes}>{_graphml_data(kind[0], data)}</{kind}>\n"
+            inner = (f'<data key="{kind[0]}.{key}">{_graphml_text(value)}</data>' for key, value in data.items())
+            yield f"<{kind} {attributes}>{''.join(inner)}</{kind}>\n"
     yield "</graph>\n</graphml>\n"
 
 
@@ -197,10 +198,6 @@ def _graphml_keys() -> Iterator[str]:
         for name in names:
             type_ = _TYPES.get(name, "string")
             yield f'<key id="{short}.{name}" for="{element}" attr.name="{name}" attr.type="{type_}"/>\n'
-
-
-def _graphml_data(short: str, data: Data) -> str:
-    return "".join(f'<data key="{short}.{name}">{_graphml_text(value)}</data>' for name, value in data.items())
 
 
 def _graphml_text(value: Value) -> str:

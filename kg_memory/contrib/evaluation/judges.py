@@ -116,11 +116,6 @@ def check_judge(dataset: Dataset, judge: str, categories: Collection[str] = ()) 
         raise InputError(f"{dataset.name} has rubrics, which only a model can apply: name a model with --judge")
 
 
-def needs_model(dataset: Dataset) -> bool:
-    """Return whether *dataset* has categories of questions that only a model can judge."""
-    return any(criterion.by != "rules" for criterion in dataset.criteria.values())
-
-
 def _read_word(reply: str) -> float | None:
     words = _WORD.findall(reply.upper())
     return float(words[-1] in ("RIGHT", "CORRECT")) if words else None

@@ -271,7 +271,7 @@ def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) ->
     """
     name = options.judge
     if name is None:
-        if judges.needs_model(dataset):
+        if any(criterion.by != "rules" for criterion in dataset.criteria.values()):  # only a model can judge these
             raise InputError(
                 f"{dataset.name} has free answers: name a model with --judge, or --judge rules to compare words"
             )
