@@ -74,7 +74,6 @@ def test_small_model_returns_a_valid_answer(chat_url):
     total = []
     answer = model.answer(replace(about(prompts.EXTRACT_MESSAGE), meter=total.append))
     assert isinstance(answer, prompts.EXTRACT_MESSAGE.answer)
-    assert all(entity.name for entity in answer.entities)
     assert sum(total, Usage()).calls <= 3
 
 
