@@ -209,10 +209,13 @@ def test_retriever_call_refuses_bad_options(call, retriever, given):
 def test_retriever_constructor_refuses_bad_options(ann):
     for given in (
         {"kinds": ("fact",)}, {"k": "many"}, {"namespc": "ann"}, {"memory": "here"}, {"recipe": "no such"},
-        {"where": {"speeker": "Ann"}}, {"namespace": "{0}"}, {"recall_from": ("team", "{0}")},
+        {"where": {"speeker": "Ann"}},
     ):  # fmt: skip
-        with pytest.raises((SettingsError, ValidationError)):
+        with pytest.raises(ValidationError):
             KGRetriever(**{"memory": ann, **given})
+    for given in ({"namespace": "{0}"}, {"recall_from": ("team", "{0}")}):
+        with pytest.raises((SettingsError, ValidationError), match="write a plain name"):
+            KGRetriever(memory=ann, **given)
 
 
 def test_retriever_separates_users(call, ann):

@@ -30,10 +30,9 @@ class Node:
         self.port, self.bus = free_ports(2)
         self.options = (
             *f"--port {self.port} --bind 127.0.0.1 --appendonly yes --repl-diskless-sync-delay 0".split(),
-            *("--dir", str(folder), "--save", ""),
             *f"--cluster-enabled yes --cluster-port {self.bus} --cluster-node-timeout {NODE_TIMEOUT * 1000:.0f}".split(),
             *"--cluster-require-full-coverage no --cluster-allow-replica-migration no".split(),
-            *("--cluster-replica-validity-factor", "0", *options),
+            *("--cluster-replica-validity-factor", "0", "--dir", str(folder), "--save", "", *options),
         )
         self.redis: Any = redis.Redis(port=self.port, decode_responses=True)
         self.start()

@@ -12,6 +12,7 @@ from kg_memory.llm.chat.wire import AnswerFormat
 from kg_memory.llm.embeddings import open_embedding_model
 from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Ask, PromptTemplate
+from kg_memory.text.identity import why_no_name
 from tests.all_prompts import ALL
 
 EPISODE = {
@@ -74,6 +75,9 @@ def test_small_model_returns_a_valid_answer(chat_url):
     total = []
     answer = model.answer(replace(about(prompts.EXTRACT_MESSAGE), meter=total.append))
     assert isinstance(answer, prompts.EXTRACT_MESSAGE.answer)
+    assert all(entity.name or why_no_name(entity.name, "") for entity in answer.entities), (
+        "ingestion drops nameless ones"
+    )
     assert sum(total, Usage()).calls <= 3
 
 
