@@ -83,7 +83,7 @@ class Outbox:
             self._sending.cancel()
 
     async def _send(self) -> None:
-        """Add a hint to the Redis stream for each namespace with new episodes; retry if the database is unavailable."""
+        """Add a hint to the Redis stream for each namespace with new episodes; log errors instead of raising them."""
         while self._due:
             namespace = next(iter(self._due))
             del self._due[namespace]
