@@ -150,14 +150,14 @@ test("namespaces are separate", async () => {
 
 test("errors have the details of the problem", async () => {
   const denied = await errorOf(connect({ apiKey: "kgm_wrong" }).stats());
-  assert.deepEqual([denied.status, denied.title], [401, "No valid key"]);
+  assert.deepEqual([denied.status, denied.title], [401, "Unauthorized"]);
   assert.match(denied.requestId, /^[0-9a-f]{16}$/);
   const invalid = await errorOf(memory.search("Ann", { limit: 0 }));
   assert.equal(invalid.status, 422);
   assert.equal(invalid.errors[0]?.field, "body.limit");
   const missing = await errorOf(memory.facts.explain("no-such-fact"));
   assert.equal(missing.status, 404);
-  assert.match(missing.message, /^404 Not found: .*no-such-fact/);
+  assert.match(missing.message, /^404 Not Found: .*no-such-fact/);
 });
 
 test("a request is repeated after 429 of a proxy", async () => {
