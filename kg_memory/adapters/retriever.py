@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -147,13 +146,9 @@ def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Doc
     ranked = [
         (rank, place, _document(item, results))
         for place, kind in enumerate(kinds)
-        for rank, item in enumerate(islice(_visible_items(results, kind), k))
+        for rank, item in enumerate(item for item in getattr(results, kind) if not getattr(item, "withheld", False))
     ]
     return [document for *_, document in sorted(ranked, key=lambda entry: entry[:2])][:k]
-
-
-def _visible_items(results: SearchResults, kind: Kind) -> Iterator[Fact | Episode | Entity | Community]:
-    return (item for item in getattr(results, kind) if not (isinstance(item, Episode) and item.withheld))
 
 
 def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:

@@ -140,15 +140,11 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
         cost = sum(map(estimate_cost, asks), Usage())
         if settings.plan == "economy" and len(asks) == 1:
             thread = draft.episode.thread_key
-            if together[thread] % settings.window:  # read in the same question as an earlier one
-                cost = _cost_along(draft)
+            if together[thread] % settings.window:  # sent along with an earlier message, in the same question
+                sent = LINE + estimate_tokens(draft.episode.text)
+                cost = Usage(input_tokens=sent, output_tokens=MIN_ANSWER_TOKENS // 2)
             together[thread] += 1
         yield cost
-
-
-def _cost_along(draft: Draft) -> Usage:
-    """Return the tokens that the message in *draft* costs where it is sent as context of another message."""
-    return Usage(input_tokens=LINE + estimate_tokens(draft.episode.text), output_tokens=MIN_ANSWER_TOKENS // 2)
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:

@@ -31,11 +31,6 @@ def recall_at(sources: Sequence[str], evidence: frozenset[str], depth: int) -> f
     return len(evidence.intersection(sources[:depth])) / len(evidence)
 
 
-def all_found(sources: Sequence[str], evidence: frozenset[str], depth: int) -> float:
-    """Return 1.0 if all ids in *evidence* are among the first *depth* search results *sources*, else 0.0."""
-    return float(evidence <= set(sources[:depth]))
-
-
 def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> float:
     """Return the nDCG (a ranking score from 0 to 1) of the first *depth* search results *sources*.
 
@@ -56,7 +51,7 @@ def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[
     *sources* are the ids of the search results, best first; *evidence* are the ids that should be found.
     """
     figures = {f"recall@{depth}": recall_at(sources, evidence, depth) for depth in DEPTHS}
-    figures |= {f"all@{depth}": all_found(sources, evidence, depth) for depth in DEPTHS[1:]}
+    figures |= {f"all@{depth}": float(evidence <= set(sources[:depth])) for depth in DEPTHS[1:]}
     return {**figures, "nDCG@10": ndcg(sources, evidence)}
 
 

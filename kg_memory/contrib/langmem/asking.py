@@ -166,14 +166,11 @@ def write_trajectories(trajectories: Any) -> list[Record]:
 
 def _split(trajectory: Any) -> tuple[Any, Any]:
     """Split an agent's run into (messages, feedback); feedback is None if the run has only messages."""
-    if isinstance(trajectory, tuple | list) and len(trajectory) == 2 and _is_list(trajectory[0]):
-        return trajectory[0], trajectory[1]
+    if isinstance(trajectory, tuple | list) and len(trajectory) == 2:
+        first, second = trajectory
+        if isinstance(first, list | tuple) and not (first and isinstance(first[0], str)):  # ("user", "Hi") is a message
+            return first, second
     return trajectory, None
-
-
-def _is_list(value: Any) -> bool:
-    """Return whether *value* is a list of messages; a pair (role, text) is one message, not a list."""
-    return isinstance(value, list | tuple) and not (value and isinstance(value[0], str))
 
 
 def _write(message: BaseMessage) -> Record:

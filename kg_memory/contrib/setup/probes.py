@@ -105,17 +105,13 @@ def _settings(database: Database, key: str) -> Iterator[Check]:
     all_fit = True
     for setting in TABLE["settings"]:
         fit, least = setting.get("fit"), setting.get("least", math.inf)
-        named = {name: values[name] for name in setting["names"] if name in values}
-        unfit = [f"{name} {value}" for name, value in named.items() if value != fit and not _reaches(value, least)]
+        wrong = {name: values[name] for name in setting["names"] if values.get(name, fit) != fit}
+        unfit = [f"{name} {now}" for name, now in wrong.items() if not (isinstance(now, int) and now >= least)]
         if unfit:
             all_fit = False
             yield Check(setting["about"], setting["state"], ", ".join(unfit), setting["mend"])
     if all_fit:
         yield Check("settings", "ok", "as recommended")
-
-
-def _reaches(value: object, least: float) -> bool:
-    return isinstance(value, int) and value >= least
 
 
 def _run(database: Database, key: str, probe: Mapping[str, Any]) -> str:
