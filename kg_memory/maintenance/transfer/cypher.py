@@ -38,16 +38,9 @@ RETURN count(n) AS some
 
 LABELS = "CALL db.labels() YIELD label RETURN label AS name"
 TYPES = "CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType AS name"
-
-
-def count_nodes(label: str) -> str:
-    """Return the query that counts the nodes with the label *label*."""
-    return f"MATCH (n:`{label}`) RETURN count(n) AS count"
-
-
-def count_relations(type_: str) -> str:
-    """Return the query that counts the relations of the type *type_*."""
-    return f"MATCH ()-[r:`{type_}`]->() RETURN count(r) AS count"
+COUNT_NODES = "MATCH (n:`{}`) RETURN count(n) AS count"
+COUNT_RELATIONS = "MATCH ()-[r:`{}`]->() RETURN count(r) AS count"
+"""Queries that count the nodes with a label, and the relations of a type; the name takes the place of ``{}``."""
 
 
 def _page(label: str) -> str:

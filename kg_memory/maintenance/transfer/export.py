@@ -111,12 +111,12 @@ def _count_records(database: Database, key: str, holds: str) -> int:
     """
     total = 0
     for names, count, inside in (
-        (cypher.LABELS, cypher.count_nodes, records.INSIDE),
-        (cypher.TYPES, cypher.count_relations, records.INSIDE_RELATIONS),
+        (cypher.LABELS, cypher.COUNT_NODES, records.INSIDE),
+        (cypher.TYPES, cypher.COUNT_RELATIONS, records.INSIDE_RELATIONS),
     ):
         for row in database.query(key, names, {}, write=False):
             name = row["name"]
-            number = database.query(key, count(name), {}, write=False)[0]["count"]
+            number = database.query(key, count.format(name), {}, write=False)[0]["count"]
             if name in records.RECORDS[holds]:
                 total += number
             elif number and name not in inside:
