@@ -10,10 +10,10 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.leases import Leases, lease_key
-from kg_memory.contrib.server.reader import FORGOTTEN
 from kg_memory.contrib.server.worker import KEPT_SECONDS, STREAM, Outbox, Worker
 from kg_memory.falkor.connect import graph_key
 from kg_memory.maintenance.forgetting.erase import find_cached_functions
+from kg_memory.runtime.caches import clear_caches
 from tests import waiting
 from tests.cli_home import COMMAND, home_of_the_module  # noqa: F401 - a fixture
 
@@ -36,9 +36,8 @@ async def until(true: Callable[[], object]) -> None:
 
 @pytest.fixture
 def memory(home) -> Iterator[GraphMemory]:
-    with GraphMemory.open(
-        settings=Settings(data_dir=home, idle_seconds=0, model="offline"), embeddings="offline"
-    ) as opened:
+    settings = Settings(data_dir=home, idle_seconds=0, model="offline")
+    with GraphMemory.open(settings=settings, embeddings="offline") as opened:
         yield opened
         opened.driver.store.database.command("DEL", STREAM)
         for namespace in opened.data.namespaces():
@@ -119,7 +118,8 @@ async def test_worker_hint_survives_lease_of_killed_worker(memory):
     await until(lambda: done(memory, "ann") == 2)
     assert 0 < database.command("TTL", STREAM) <= KEPT_SECONDS, "the names of namespaces expire"
     assert any(cached.cache_info().currsize for cached in find_cached_functions())
-    outbox.wake(FORGOTTEN)
+    outbox.start()
+    await asyncio.to_thread(clear_caches)  # as whenever this process deletes data; the worker clears the functions
     await until(lambda: not any(cached.cache_info().currsize for cached in find_cached_functions()))
     worker.stop()
     await running

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from http import HTTPStatus
+from http.client import responses
 from types import MappingProxyType
 from typing import Any
 
@@ -73,7 +73,7 @@ def problem_response(
     status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> Response:
     """Return an error response (RFC 9457) with the HTTP *status*, the text *detail* and further JSON *fields*."""
-    body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    body: dict[str, Any] = {"type": "about:blank", "title": responses.get(status, "Error"), "status": status}
     body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
     return Response(json.dumps(body), status, headers, MEDIA_TYPE)
 

@@ -24,8 +24,6 @@ GATHERING = 0.05
 """Seconds to wait so that episodes saved together are read together; the plan ``economy`` waits longer."""
 TAKEN = 1.0
 """Seconds after which a namespace whose lease another process holds is tried again."""
-FORGOTTEN = ""
-"""What `wake` gets after data was forgotten: workers then clear their caches, which may hold deleted texts."""
 AT_A_TIME = 200
 """The most episodes of a namespace that are read before other namespaces get their turn."""
 
@@ -71,7 +69,7 @@ class BackgroundReader:
 
     def wake(self, namespace: str) -> None:
         """Schedule *namespace*, which has unread episodes, to be read in the background."""
-        if not self._started or self._stopping or namespace == FORGOTTEN:
+        if not self._started or self._stopping:
             return
         self._due.add(namespace)
         if namespace not in self._tasks:

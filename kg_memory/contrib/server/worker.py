@@ -23,11 +23,12 @@ from typing import Any
 from kg_memory.cli.command import open_memory, run
 from kg_memory.cli.output import Screen
 from kg_memory.contrib.leases import SECONDS, Leases
-from kg_memory.contrib.server.reader import FORGOTTEN, BackgroundReader, pause_after
+from kg_memory.contrib.server.reader import BackgroundReader, pause_after
 from kg_memory.errors import DatabaseUnavailable, KGMemoryError
 from kg_memory.falkor.connect import Database
 from kg_memory.maintenance.forgetting.erase import clear_all_caches
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.runtime.caches import clear_with_all
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.validation import validate_count
 
@@ -35,6 +36,8 @@ logger = logging.getLogger("kg_memory.contrib.server")
 
 SPAWN = multiprocessing.get_context("spawn")
 STREAM, FIELD = "kg-saved", "namespace"
+FORGOTTEN = ""
+"""The hint that data was forgotten: each worker then clears its caches, which may hold deleted texts."""
 FIRST = "0-0"
 """The stream id before that of the first hint."""
 LONGEST, KEPT_SECONDS = 10_000, 600
@@ -54,9 +57,10 @@ RESTART_SECONDS, LOWER_PRIORITY = 2.0, 10
 
 
 class Outbox:
-    """Notifies worker processes of namespaces with new episodes, in a server that does not read episodes itself.
+    """Notifies worker processes of new episodes and of deletions, in a server that does not read episodes itself.
 
-    It has the same methods as `BackgroundReader`, which it replaces.
+    It has the same methods as `BackgroundReader`, which it replaces. All methods but `clear` must be called from one
+    event loop.
     """
 
     def __init__(self, database: Database) -> None:
@@ -65,7 +69,14 @@ class Outbox:
         self._sending: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Do nothing: workers find unread episodes themselves."""
+        """Tell the workers from now on whenever this process deletes data of users; unread episodes they find alone."""
+        self._loop = asyncio.get_running_loop()
+        clear_with_all(self)
+
+    def clear(self) -> None:
+        """Tell all workers to clear their caches; may be called from any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.wake, FORGOTTEN)
 
     def wake(self, namespace: str) -> None:
         """Add a hint that *namespace* has new episodes to the Redis stream of the workers, in the background."""
@@ -83,13 +94,19 @@ class Outbox:
             self._sending.cancel()
 
     async def _send(self) -> None:
-        """Add a hint to the Redis stream for each namespace with new episodes; log errors instead of raising them."""
+        """Add a hint to the Redis stream for each namespace in `_due`; retry while the database is unavailable."""
+        failures = 0
         while self._due:
             namespace = next(iter(self._due))
             del self._due[namespace]
             try:
                 await self._database.acommand("XADD", STREAM, "MAXLEN", "~", LONGEST, "*", FIELD, namespace, at=STREAM)
                 await self._database.acommand("EXPIRE", STREAM, KEPT_SECONDS, at=STREAM)
+            except DatabaseUnavailable as error:
+                failures += 1
+                logger.warning("could not notify workers, retrying: %s", describe_error(error))
+                self._due[namespace] = None
+                await asyncio.sleep(pause_after(failures))
             except KGMemoryError as error:
                 logger.warning("could not notify workers; they find the episodes later: %s", describe_error(error))
 
@@ -106,6 +123,7 @@ class ReadingProcess(Outbox):
 
     def start(self) -> None:
         """Start the process, which first reads the episodes that an earlier process left unread."""
+        super().start()
         self._process = SPAWN.Process(target=run, args=(self._arguments,), daemon=True)
         self._process.start()
         self._restarting = asyncio.create_task(self._restart())
@@ -183,9 +201,10 @@ class Worker:
                 await asyncio.sleep(pause_after(failures))
                 continue
             for last, namespace in hints:  # noqa: B007 - `last` keeps the id of the last hint
-                self._reader.wake(namespace)
                 if namespace == FORGOTTEN:
                     await asyncio.to_thread(clear_all_caches)
+                else:
+                    self._reader.wake(namespace)
 
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
         """Return the entries of the Redis stream after the id *last*: ``[("1715679000000-0", "ann")]``.

@@ -23,7 +23,6 @@ from kg_memory.contrib.server.answers import json_response
 from kg_memory.contrib.server.endpoints import NAMESPACE, describe
 from kg_memory.contrib.server.parameters import Many, StrictBody
 from kg_memory.contrib.server.problems import ProblemError
-from kg_memory.contrib.server.reader import FORGOTTEN
 from kg_memory.contrib.server.service import Service
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import PLANNED, AddResult, ForgetReceipt
@@ -164,8 +163,7 @@ def _add_forgetting(router: APIRouter, service: Service) -> None:
         if not hmac.compare_digest(plan.encode(), body.confirm.encode("utf-8", "replace")):
             raise ProblemError(409, "confirm does not match what would be forgotten now; request the plan again")
         receipt = await service.memory.privacy.aforget(**how)
-        for woken in (access.namespace, FORGOTTEN):  # forgetting may mark other episodes as unread
-            service.reader.wake(woken)
+        service.reader.wake(access.namespace)  # forgetting may mark other episodes as unread
         return json_response(request, ForgetAnswer(receipt=receipt).model_dump_json().encode())
 
 

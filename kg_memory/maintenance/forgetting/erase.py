@@ -199,16 +199,11 @@ def _try_command(key: str, *words: str) -> Flow[Any]:
 # This process
 
 
-def clear_process_caches() -> Flow[int]:
+def clear_all_caches() -> int:
     """Clear all caches of this process that may contain stored text or vectors; return the number of caches cleared.
 
-    Caches of other processes remain until those processes end.
+    A server then tells its workers to do the same. Caches of other processes remain until those processes end.
     """
-    return (yield from work(clear_all_caches))
-
-
-def clear_all_caches() -> int:
-    """Do the work of `clear_process_caches` in this thread."""
     re.purge()  # cached patterns may contain names of people
     functions = find_cached_functions()
     for function in functions:

@@ -181,7 +181,7 @@ def forget(
             run.residue += yield from _find_left(gone, run.times[-1])
         on_progress(min(start + AT_ONCE, len(ids)), len(ids))
     if searcher:
-        yield from erase.clear_process_caches()
+        yield from work(erase.clear_all_caches)
         with suppress(EmbeddingMismatch):  # not while the graph is being re-embedded
             run.residue, run.searched = yield from searcher.search()
     receipt = yield from _finish(run)
@@ -318,7 +318,7 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
 
     *run*: the progress of the call.
     """
-    cleared = yield from erase.clear_process_caches()
+    cleared = yield from work(erase.clear_all_caches)
     if not run.times:
         run.times.append((yield from now()))
     erases = run.settings.url is None if run.request.erase is None else run.request.erase

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from kg_memory.adapters.rendering import MOST, parse_id, render_added, render_receipt
 from kg_memory.contrib.server.mcp.tool import Tool, ToolAnswer, ToolArguments, ToolCall, dump, quote, view_review
-from kg_memory.contrib.server.reader import FORGOTTEN, OUTAGES
+from kg_memory.contrib.server.reader import OUTAGES
 from kg_memory.errors import InputError
 from kg_memory.models.graph import WITHHELD, Fact, IdentityDecision, Review
 from kg_memory.models.operations import PLANNED, AddResult, ForgetReceipt
@@ -173,8 +173,7 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> ToolAnswer:
     if _parts(await call.memory.privacy.aforget(**how, dry_run=True)) != _parts(plan):
         raise InputError("the plan changed while the user was asked, so nothing was forgotten; call forget again")
     receipt = await call.memory.privacy.aforget(**how)
-    for woken in (call.namespace, FORGOTTEN):  # forgetting may mark other episodes as unread
-        call.wake(woken)
+    call.wake(call.namespace)  # forgetting may mark other episodes as unread
     await call.report(2, 2, "forgotten")
     return ToolAnswer(render_receipt(asked.id, receipt), _receipt(receipt))
 
