@@ -68,9 +68,9 @@ def test_estimate_excludes_read_and_skipped_episodes(opened, namespace):
     memory = opened()
     memory.add_many(talk(2), namespace=namespace)
     memory.episodes.save(talk(3)[2:], namespace=namespace)
-    said = [*talk(4), *talk(4), {"content": "Thanks!", "speaker": "Bob", "at": "2024-03-01"}]
+    said = [*talk(4), *talk(4), {"content": "Thanks!", "speaker": "Bob"}, {"content": "Be kind.", "kind": "block"}]
     told = memory.usage.estimate(said, namespace=namespace)
-    assert (told.episodes, told.to_read, told.finished, told.skipped) == (5, 2, 2, 1)
+    assert (told.episodes, told.to_read, told.finished, told.skipped) == (6, 2, 2, 2)
     nothing = memory.usage.estimate(talk(2), namespace=namespace)
     assert (nothing.to_read, nothing.calls.high, nothing.input_tokens.high) == (0, 0, 0)
     assert memory.usage.estimate([], namespace=namespace).episodes == 0

@@ -171,10 +171,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 def _first(flow: Flow[Any]) -> list[Ask]:
     """Start the generator *flow*, return the first model questions that it yields, and close it."""
-    try:
-        effect = next(flow)
-    except StopIteration:
-        return []
+    effect = next(flow, None)
     flows = effect.flows if isinstance(effect, Every) else ()
     asks = [next(inner) for inner in flows]
     for opened in (flow, *flows):

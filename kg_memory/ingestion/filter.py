@@ -22,6 +22,7 @@ from kg_memory.text.tokenise import find_all, replace_matches
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
 SUSPECT = "it looks like a prompt injection ({}): if it is harmless, read it with `kg-memory retry --skipped ID`"
+BLOCK = "a version of a block, which is not read"
 ECHO = "it only repeats a context of this memory: there is nothing new in it"
 UNSURPRISING = "it differs little from the messages before it: surprise {:.3f}, see surprise_threshold"
 
@@ -38,10 +39,12 @@ _ZEPH = re.compile(
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
     """Return why the model must not read the episode (stored message or text), or None if it must read it.
 
-    Reasons: the episode repeats a context (text that this memory put into a prompt), looks like a prompt injection, is
-    a greeting, or differs little from earlier messages.
+    Reasons: the episode is a block of an agent, only repeats a context (text that this memory put into a prompt), looks
+    like a prompt injection, is a greeting, or differs little from earlier messages.
     """
     episode = draft.episode
+    if episode.kind == "block":
+        return BLOCK
     if not draft.pieces:
         return ECHO
     if is_suspect(episode, settings):

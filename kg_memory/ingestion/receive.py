@@ -15,7 +15,7 @@ from kg_memory.falkor.queries import episodes as queries
 from kg_memory.falkor.queries.usage import NO_LEDGER
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.declared import complete_content
-from kg_memory.ingestion.filter import Flag, injection_flags, without_contexts
+from kg_memory.ingestion.filter import BLOCK, Flag, injection_flags, without_contexts
 from kg_memory.ingestion.interrupted import READER, REFUSED, count_interruption
 from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, readable_content
 from kg_memory.ingestion.records import EpisodeRecord, Piece, PreviousMessage
@@ -45,7 +45,6 @@ RECORDS = (EpisodeKind.JSON, EpisodeKind.FACT)
 FINISHED = ("done", "skipped")
 """The statuses of episodes that are not read again."""
 FORGOTTEN = "the episode was forgotten before it was read, and is not stored: add it again to remember it"
-BLOCK = "a version of a block, which is not read"
 PAUSED = "this namespace is paused: nothing new is remembered until memory.unpause(namespace=...)"
 JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 """The separators after which a text may be split, best first."""
