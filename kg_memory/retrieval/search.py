@@ -13,22 +13,20 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import chain
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from kg_memory.errors import EmbeddingError, EmbeddingMismatch, InputError, SettingsError
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.falkor.queries.filters import Names, read_names
 from kg_memory.falkor.rows import Row
-from kg_memory.models.filters import Filter
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval import answerable, retrievers
 from kg_memory.retrieval.clocks import find_time
 from kg_memory.retrieval.question import Found, QuestionTime, SearchQuery, asker_keys, name_keys, without_names
 from kg_memory.retrieval.ranking import NO_HITS, RETRIEVERS, Hits, Instants, sort_scores
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.retrieval.traversal import Origins, Surroundings, add_graph_hits, look_around
+from kg_memory.retrieval.traversal import HIT_SEEDS, Origins, Surroundings, add_graph_hits, look_around
 from kg_memory.runtime.effects import EmbeddingModel, Vector, embed, fetch, in_step, read_if
 from kg_memory.runtime.flow import GRAPHS_AT_ONCE, Flow, at, every
 from kg_memory.settings import Settings
@@ -50,17 +48,17 @@ RECENT = 4
 class Lookup:
     """The data that is read before a search: embeddings, word statistics, and the entities that the question names.
 
+    - `text`: the question, with the asker's name in place of "I" if it is stored.
     - `asked`: how often the question's words are stored. `lengths`: the mean length of texts by kind.
-    - `vector`: the question's embedding. `episode_vector`: a variant of it for searching messages.
+    - `vector`: the embedding of `text`. `episode_vector`: a variant of it for searching messages.
     - `centers`: name hashes of the option `center`. `known`: hashes of those names of the question that are stored.
     - `origins`: the entities from which to follow facts. `names`: ids of the entities in `where`, by name hash.
     - `sizes`: the number of stored nodes by kind; the counts in `asked` are those of all namespaces that are searched.
     - `any_unread`: whether some messages await extraction. `degraded`: the embedding error, or None.
     """
 
+    text: str
     asked: answerable.QuestionStatistics
-    vector: Vector | None
-    episode_vector: Vector | None
     lengths: Mapping[Kind, float | None]
     centers: Sequence[str]
     known: AbstractSet[str]
@@ -68,7 +66,21 @@ class Lookup:
     names: Names
     sizes: Mapping[Kind, int]
     any_unread: bool
-    degraded: str | None
+    vector: Vector | None = None
+    episode_vector: Vector | None = None
+    degraded: str | None = None
+
+
+class Searched(NamedTuple):
+    """The results of the search of one namespace by words and by meaning: `hits`, by kind.
+
+    `scopes`: where was searched, by kind. `baseline`: how different two messages usually are, from `read_baseline`;
+    None if it is not needed.
+    """
+
+    scopes: Mapping[Kind, retrievers.Scope]
+    hits: Mapping[Kind, Hits]
+    baseline: Row | None
 
 
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
@@ -79,65 +91,61 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
     """
     question: SearchQuery = values["question"]
     time = yield from find_time(question)
-    if question.recall_from:
-        found = yield from find_in_all(question, time, question.namespaces(values["namespace"]))
-    else:
-        found = yield from find_candidates(question, time)
+    found = yield from find_candidates(question, time, question.namespaces(values["namespace"]))
     if found.degraded:
         log.warning("%s", found.degraded)
     return {"found": found}
 
 
-def find_candidates(question: SearchQuery, time: QuestionTime) -> Flow[Found]:
+def find_candidates(question: SearchQuery, time: QuestionTime, namespaces: Sequence[str]) -> Flow[Found]:
     """Return the facts, entities, communities and messages that may answer *question*, and how probably they do.
 
+    Of several *namespaces*, the result is as if one held the data of all: words weigh by how often all contain them,
+    messages are compared with one embedding of the question, and the graph is followed from the best results of all.
+
     *time*: the time that the question is about. The probability is None if facts and messages are not searched by
-    words. Errors: `InputError` if an entity in `center` is unknown.
-    """
-    lookup = yield from _look_up(question, time)
-    _require_centers(question, [lookup] if lookup else [])
-    return (yield from _find(question, time, lookup))
-
-
-def find_in_all(question: SearchQuery, time: QuestionTime, namespaces: Sequence[str]) -> Flow[Found]:
-    """Return the candidates of all *namespaces*, as if one namespace held the data of all.
-
-    Words weigh by how often all namespaces contain them, and messages are compared with one embedding of the question,
-    so that scores are comparable. Errors: `InputError` if no namespace knows an entity in `center`.
+    words. Errors: `InputError` if no namespace knows an entity in `center`.
     """
     read = yield from every([at(namespace, _look_up(question, time)) for namespace in namespaces], GRAPHS_AT_ONCE)
-    lookups = {namespace: lookup for namespace, lookup in zip(namespaces, read, strict=True) if lookup}
-    _require_centers(question, lookups.values())
-    if not lookups:
-        return (yield from _find(question, time, None))
-    shared = share_statistics(list(lookups.values()))
-    flows = [at(namespace, _find(question, time, one)) for namespace, one in zip(lookups, shared, strict=True)]
-    return replace(merge_found((yield from every(flows, GRAPHS_AT_ONCE)), question.limit), namespaces=tuple(lookups))
+    found = {namespace: lookup for namespace, lookup in zip(namespaces, read, strict=True) if lookup}
+    if not found:
+        nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
+        return nothing if _text_of(question) else replace(nothing, doubt=answerable.WORDLESS)
+    _require_centers(question, found.values())
+    namespace, largest = max(found.items(), key=lambda item: item[1].sizes["episodes"])
+    largest = yield from at(namespace, _embed(largest, question.recipe))
+    lookups = dict(zip(found, share_statistics(list(found.values()), largest), strict=True))
+    searches = [at(namespace, _search(question, time, lookup)) for namespace, lookup in lookups.items()]
+    searched = dict(zip(lookups, (yield from every(searches, GRAPHS_AT_ONCE)), strict=True))
+    best = _merge_hits([one.hits for one in searched.values()])
+    flows = [at(name, _follow_graph(question, time, lookups[name], one, best)) for name, one in searched.items()]
+    merged = merge_found((yield from every(flows, GRAPHS_AT_ONCE)))
+    return replace(merged, namespaces=tuple(lookups)) if question.recall_from else merged
 
 
 def _require_centers(question: SearchQuery, lookups: Collection[Lookup]) -> None:
-    """Raise `InputError` if a name in `center` is unknown in all namespaces, of which *lookups* have the names."""
+    """Raise `InputError` if a name in `center` is unknown in all namespaces; *lookups* have the known names."""
     known = {key for lookup in lookups for key in lookup.known}
     unknown = [name for name in question.center if alias_key(replace_unstorable(name)) not in known]
-    if lookups and unknown:
+    if unknown:
         raise InputError(f"center must be the name of an entity, got {unknown[0]!r}; `entities` lists the names")
 
 
-def share_statistics(lookups: Sequence[Lookup]) -> list[Lookup]:
-    """Return *lookups*, one for each namespace, with the statistics of all namespaces together."""
+def share_statistics(lookups: Sequence[Lookup], embedded: Lookup) -> list[Lookup]:
+    """Return *lookups*, one for each namespace, with the statistics of all of them and the vectors of *embedded*."""
     counts = {kind: sum(one.sizes[kind] for one in lookups) for kind in KINDS}
     frequencies: dict[Kind, Counter[str]] = {}
     for one in lookups:
         for kind, often in one.asked.frequencies.items():
             frequencies.setdefault(kind, Counter()).update(often)
     lengths = {kind: _mean_length(kind, lookups) for kind in KINDS}
-    largest = max(lookups, key=lambda one: one.sizes["episodes"])
     return [
         replace(
             one,
             asked=replace(one.asked, frequencies=frequencies, counts=counts),
-            vector=largest.vector,
-            episode_vector=largest.episode_vector,
+            vector=embedded.vector,
+            episode_vector=embedded.episode_vector,
+            degraded=embedded.degraded,
             lengths=lengths,
             origins=replace(one.origins, episodes=counts["episodes"]),
         )
@@ -151,31 +159,24 @@ def _mean_length(kind: Kind, lookups: Sequence[Lookup]) -> float | None:
     return fmean([one.lengths[kind] or 0.0 for one in known], [one.sizes[kind] for one in known]) if known else None
 
 
-def merge_found(founds: Sequence[Found], limit: int) -> Found:
+def merge_found(founds: Sequence[Found]) -> Found:
     """Join the candidates found in several namespaces: one ranking by words, one by meaning, one by graph distance.
 
-    The probability that the search found an answer is the highest of theirs. *limit*: the most results of each kind
-    that the search will return; several times as many candidates are kept.
+    The probability that the search found an answer is the highest of theirs.
     """
     best = max(founds, key=lambda found: found.relevance or 0.0)
-    hits = {kind: _merge_hits([found.hits[kind] for found in founds], _most(kind, limit)) for kind in KINDS}
-    return replace(
-        best,
-        hits=hits,
-        named=[id_ for found in founds for id_ in found.named],
-        centers=[id_ for found in founds for id_ in found.centers],
-        unread=[id_ for found in founds for id_ in found.unread],
-        degraded=next((found.degraded for found in founds if found.degraded), None),
-    )
+    lists: dict[str, Any] = {
+        name: [id_ for found in founds for id_ in getattr(found, name)] for name in ("named", "centers", "unread")
+    }
+    return replace(best, hits=_merge_hits([found.hits for found in founds]), **lists)
 
 
-def _merge_hits(hits: Sequence[Hits], most: int) -> Hits:
-    """Return the results of one kind from several namespaces in one ranking for each way to search.
-
-    *most*: the number of results by words, and by meaning, that are kept.
-    """
-    words, meaning, graph = (sort_scores(chain.from_iterable(each.of(way) for each in hits)) for way in RETRIEVERS)
-    return Hits(words[:most], meaning[:most], graph)
+def _merge_hits(hits: Sequence[Mapping[Kind, Hits]]) -> dict[Kind, Hits]:
+    """Return the results of several namespaces by kind, in one ranking for each way to search."""
+    return {
+        kind: Hits(*(sort_scores(hit for each in hits for hit in each[kind].of(way)) for way in RETRIEVERS))
+        for kind in KINDS
+    }
 
 
 def _most(kind: Kind, limit: int) -> int:
@@ -183,43 +184,11 @@ def _most(kind: Kind, limit: int) -> int:
     return min(max(DEPTH[kind], limit), DEEPEST)
 
 
-def _find(question: SearchQuery, time: QuestionTime, lookup: Lookup | None) -> Flow[Found]:
-    """Return the candidates in a namespace, about which *lookup* has been read; None if the namespace is empty."""
-    text = _text_of(question)
-    nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
-    if lookup is None:
-        return nothing if text else replace(nothing, doubt=answerable.WORDLESS)
-    recipe = question.recipe
+def _search(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[Searched]:
+    """Search a namespace, about which *lookup* has been read, by words and by meaning."""
+    recipe, asked = question.recipe, lookup.asked
     scopes = yield from _measure_scopes(lookup, question, time)
-    hits, baseline = yield from _search(lookup, recipe, scopes)
-    asked, named = lookup.asked, lookup.origins.named
-    needs = {"statements": bool(asked.subjects), "episode_details": lookup.any_unread or lookup.vector is not None}
-    around = yield from look_around(hits, recipe, scopes, lookup.origins, lookup.vector, time.instants, **needs)
-    hits = yield from add_graph_hits(hits, recipe, scopes, lookup.origins, around)
-    centers = [row["id"] for row in named if not set(lookup.centers).isdisjoint(row["keys"])]
-    unread = _find_unread(hits["episodes"], around) if lookup.any_unread else []
-    found = replace(nothing, hits=hits, named=[row["id"] for row in named], centers=centers, unread=unread)
-    found = replace(found, degraded=lookup.degraded)
-    if not any(recipe.weights(kind).words for kind in answerable.EVIDENCE):
-        return replace(found, relevance=None, doubt="")
-    stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
-    tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if asked.subjects else {}
-    near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
-    evidence = answerable.weigh_evidence(asked, hits, tellers, near, baseline)
-    doubt = answerable.explain_doubt(text, asked, evidence)
-    return replace(found, relevance=answerable.probability(evidence), doubt=doubt, evidence=evidence)
-
-
-def _search(
-    lookup: Lookup, recipe: Recipe, scopes: Mapping[Kind, retrievers.Scope]
-) -> Flow[tuple[dict[Kind, Hits], Row | None]]:
-    """Search by words and by meaning; return the results by kind, and how different two messages usually are.
-
-    The second value is the baseline from `read_baseline`, ``{"distance": 0.4, "speakers": ["Ann"]}``; None if it is not
-    needed. *scopes*: where to search for each kind.
-    """
     searches: list[Flow[Any]] = []
-    asked = lookup.asked
     for kind, scope in scopes.items():
         weights = recipe.weights(kind)
         frequencies, length = (asked.frequencies[kind], lookup.lengths[kind]) if weights.words else ({}, None)
@@ -234,7 +203,39 @@ def _search(
     results = yield from in_step(searches)
     hits = dict.fromkeys(KINDS, NO_HITS)
     hits |= {kind: Hits(words, meaning, []) for kind, (words, meaning) in zip(scopes, results, strict=False)}
-    return hits, results[len(scopes)] if len(results) > len(scopes) else None
+    baseline = results[len(scopes)] if len(results) > len(scopes) else None
+    return Searched(scopes, hits, baseline)
+
+
+def _follow_graph(
+    question: SearchQuery, time: QuestionTime, lookup: Lookup, searched: Searched, best: Mapping[Kind, Hits]
+) -> Flow[Found]:
+    """Return the results of *searched*, of one namespace, that are among the *best* of all, and those around them."""
+    recipe, scopes = question.recipe, searched.scopes
+    hits = {kind: _only(own, best[kind], _most(kind, question.limit)) for kind, own in searched.hits.items()}
+    asked, named = lookup.asked, lookup.origins.named
+    origins = replace(lookup.origins, seeds=_only(hits["entities"], best["entities"], HIT_SEEDS))
+    needs = {"statements": bool(asked.subjects), "episode_details": lookup.any_unread or lookup.vector is not None}
+    around = yield from look_around(hits, recipe, scopes, origins, lookup.vector, time.instants, **needs)
+    hits = yield from add_graph_hits(hits, recipe, scopes, origins, around)
+    centers = [row["id"] for row in named if not set(lookup.centers).isdisjoint(row["keys"])]
+    unread = _find_unread(hits["episodes"], around) if lookup.any_unread else []
+    found = Found(time.instants, time.time, time.past, hits, [row["id"] for row in named], centers, unread)
+    found = replace(found, degraded=lookup.degraded)
+    if not any(recipe.weights(kind).words for kind in answerable.EVIDENCE):
+        return replace(found, relevance=None, doubt="")
+    stated = {id_: around.links[id_].statements or {} for id_ in hits["facts"].searched if id_ in around.links}
+    tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if asked.subjects else {}
+    near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
+    evidence = answerable.weigh_evidence(asked, hits, tellers, near, searched.baseline)
+    doubt = answerable.explain_doubt(_text_of(question), asked, evidence)
+    return replace(found, relevance=answerable.probability(evidence), doubt=doubt, evidence=evidence)
+
+
+def _only(own: Hits, best: Hits, most: int) -> Hits:
+    """Return the results *own* that are among the first *most* of *best*, by words or by meaning."""
+    kept = {*best.words[:most], *best.meaning[:most]}
+    return Hits(*([hit for hit in own.of(way) if hit in kept] for way in RETRIEVERS))
 
 
 def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
@@ -268,9 +269,10 @@ def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
     thread = thread_key(replace_unstorable(question.thread or ""))
     recent_entities = read_if(question.thread, cypher.RECENT_ENTITIES, thread_key=thread, limit=RECENT)
     statistics = _read_statistics(recipe, words, keys, time.instants)
-    results = yield from in_step((*statistics, recent_entities, _read_names(question.where)))
+    filters = [read_names(question.where)] if question.where else []
+    results = yield from in_step((*statistics, recent_entities, *filters))
     rows = [row for part in results[: len(statistics)] for row in part]
-    recent, filter_names = results[len(statistics) :]
+    recent, *filter_names = results[len(statistics) :]
     if len(rows) < len(statistics):
         return None
     named = rows[0]["named"]
@@ -283,47 +285,42 @@ def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
         unused = set(words) - set(terms(text))
     words = [word for word in words if word not in unused]
     counts: dict[Kind, int] = {kind: rows[0]["labels"].get(label, 0) for kind, label in cypher.LABELS.items()}
-    vector, episode_vector, degraded = yield from _embed(text, named, counts["episodes"], recipe)
     subjects = frozenset(key for entity in named for key in entity["keys"]).union(asker)
     return Lookup(
+        text=text,
         asked=answerable.QuestionStatistics(words, frequencies_of(rows, unused), counts, subjects, bool(named)),
-        vector=vector,
-        episode_vector=episode_vector,
         lengths={kind: length for row in rows for kind, length in row["lengths"].items()},
         centers=centers,
         known=known,
         origins=Origins(named, recent, {row["id"]: row["parts"] for row in rows[0]["parts"]}, counts["episodes"]),
-        names=filter_names,
+        names=dict(*filter_names),
         sizes=counts,
         any_unread=any(row["unread"] for row in rows),
-        degraded=degraded,
     )
 
 
-def _embed(
-    text: str, named: Sequence[Row], episodes: int, recipe: Recipe
-) -> Flow[tuple[Vector | None, Vector | None, str | None]]:
-    """Return ``(embedding of *text*, embedding to search messages, None)``; after an error, ``(None, None, error)``.
+def _embed(lookup: Lookup, recipe: Recipe) -> Flow[Lookup]:
+    """Return *lookup* with the embeddings of its question, or with the error in `degraded`.
 
-    The second embedding leaves out names of people. *named*: rows of the entities that the question names. *episodes*:
-    the number of messages. Errors: `EmbeddingMismatch`; the error of the model if the recipe searches by meaning only.
+    The embedding for messages leaves out names of people. Errors: `EmbeddingMismatch`; the error of the model if
+    *recipe* searches by meaning only.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
-        return None, None, None
+        return lookup
     weights = recipe.weights("episodes")
     # Names of people are in so many messages that they hide the topic; the search along the graph finds these messages.
-    people = {key for row in named if row["type"] == "Person" for key in row["keys"]}
-    about = without_names(text, people) if weights.meaning and weights.graph else text
+    people = {key for row in lookup.origins.named if row["type"] == "Person" for key in row["keys"]}
+    about = without_names(lookup.text, people) if weights.meaning and weights.graph else lookup.text
     try:
-        vectors = yield from embed(list(dict.fromkeys([text, about])), role="query")
-        episode_vector = (yield from retrievers.sharpen(vectors[-1], episodes)) if weights.meaning else None
+        vectors = yield from embed(list(dict.fromkeys([lookup.text, about])), role="query")
+        episode_vector = yield from retrievers.sharpen(vectors[-1], lookup.sizes["episodes"] if weights.meaning else 0)
     except EmbeddingMismatch:
         raise
     except (EmbeddingError, SettingsError) as error:
         if not any(recipe.weights(kind).words or recipe.weights(kind).graph for kind in recipe.kinds):
             raise
-        return None, None, f"searched by words and graph only, without embedding vectors: {error}"
-    return vectors[0], episode_vector, None
+        return replace(lookup, degraded=f"searched by words and graph only, without embedding vectors: {error}")
+    return replace(lookup, vector=vectors[0], episode_vector=episode_vector)
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
@@ -367,11 +364,6 @@ def _needs_names(recipe: Recipe) -> bool:
     """Return whether a search with *recipe* needs the entities that the question names."""
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all_features for reranker in recipe.rerankers)
-
-
-def _read_names(where: Filter | None) -> Flow[Names]:
-    """Return the ids of the entities that the filter *where* names, by hash of the name; ``{}`` without a filter."""
-    return {} if where is None else (yield from read_names(where))
 
 
 def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, retrievers.Scope]]:

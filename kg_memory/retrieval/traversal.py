@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kg_memory.retrieval.recipe import Recipe
 
 HIT_SEEDS = 3
-"""The number of best entities by words, and by meaning, from which the walk starts."""
+"""The number of best entities by words, and by meaning, from which the walk starts: see `Origins.seeds`."""
 HIT_WEIGHT = 0.25
 """The weight of a start that was found or mentioned recently; a start that the question names has 1."""
 PART_WEIGHT = 0.8
@@ -62,13 +62,14 @@ class Origins:
     """The entities from which a graph search starts: named in the question, or mentioned in the latest messages.
 
     *named*, *recent*: database rows of entities. *parts*: ids of the entities located in a place, by its id (Paris ->
-    Montmartre). *episodes*: the number of stored messages.
+    Montmartre). *episodes*: the number of stored messages. *seeds*: the best entities found.
     """
 
     named: Sequence[Row]
     recent: Sequence[Row]
     parts: Mapping[str, Sequence[str]]
     episodes: int
+    seeds: Hits = NO_HITS
 
     @property
     def name_hashes(self) -> dict[str, Sequence[str]]:
@@ -118,7 +119,7 @@ def look_around(
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
     if walks:
-        start = find_seeds(origins, hits["entities"])
+        start = find_seeds(origins)
         if find_starts := getattr(recipe.traversal, "find_starts", None):
             found = yield from find_starts(hits)
             start = found | {id_: max(weight, found.get(id_, 0.0)) for id_, weight in start.items()}
@@ -168,7 +169,7 @@ def add_graph_hits(
     return hits
 
 
-def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
+def find_seeds(origins: Origins) -> dict[str, float]:
     """Return the start entities of a graph search, ``{id: weight}``: rare entities named in the question weigh most."""
     rare = {row["id"]: rarity(row["mentions"], origins.episodes) for row in (*origins.recent, *origins.named)}
     named = {row["id"] for row in origins.named}
@@ -176,7 +177,7 @@ def find_seeds(origins: Origins, entities: Hits) -> dict[str, float]:
     for whole in named & origins.parts.keys():
         for part in origins.parts[whole]:
             weights[part] = max(weights.get(part, 0.0), weights[whole] * PART_WEIGHT)
-    for id_, _ in (*entities.words[:HIT_SEEDS], *entities.meaning[:HIT_SEEDS]):
+    for id_ in origins.seeds.searched:
         weights.setdefault(id_, HIT_WEIGHT)
     return weights
 

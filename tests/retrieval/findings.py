@@ -35,8 +35,8 @@ def take(
     perform: Callable[[Any], Any],
     settings: Settings | None = None,
 ) -> dict[str, Any]:
-    """Return what *step* adds to *state*, as LangGraph has it."""
-    return encode(run(step(decode(state), settings or Settings()), perform))
+    """Return what *step* adds to *state*, as LangGraph has it; *perform* answers effects of whichever namespace."""
+    return encode(run(step(decode(state), settings or Settings()), lambda each: perform(getattr(each, "effect", each))))
 
 
 def source(episode: str = "0123456789", **given: Any) -> Source:

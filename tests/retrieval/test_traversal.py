@@ -4,7 +4,7 @@ from typing import Any
 
 from kg_memory.falkor.queries import features
 from kg_memory.retrieval import traversal
-from kg_memory.retrieval.ranking import NO_HITS, Hits, positive
+from kg_memory.retrieval.ranking import Hits, positive
 from kg_memory.runtime.effects import Query, Reads
 from kg_memory.runtime.flow import Flow, run
 from kg_memory.text.identity import alias_key
@@ -26,7 +26,7 @@ def test_find_seeds_weighs_named_entities_by_rarity():
     hits = Hits([("oslo", 3.0), ("ann", 2.0)], [("mia", 0.9)], [])
     named = [{"id": "ann", "keys": ["ann"], "mentions": 1}]
     parts = {"ann": ["hand"], "will": ["last words"]}
-    weights = traversal.find_seeds(traversal.Origins(named, [{"id": "bob", "mentions": 1}], parts, 9), hits)
+    weights = traversal.find_seeds(traversal.Origins(named, [{"id": "bob", "mentions": 1}], parts, 9, hits))
     assert weights["oslo"] == weights["mia"] == traversal.HIT_WEIGHT
     assert weights["hand"] == traversal.PART_WEIGHT * weights["ann"]
     assert weights["bob"] == traversal.HIT_WEIGHT * weights["ann"]
@@ -34,7 +34,7 @@ def test_find_seeds_weighs_named_entities_by_rarity():
 
 
 def test_find_seeds_is_empty_without_names_or_hits():
-    assert traversal.find_seeds(traversal.Origins([], [], {}, 0), NO_HITS) == {}
+    assert traversal.find_seeds(traversal.Origins([], [], {}, 0)) == {}
 
 
 def test_find_communities_adds_up_weights_of_members():
