@@ -28,7 +28,7 @@ with GraphMemory.open(model="offline") as memory:
             print(f"    {fact.predicate} {', '.join(fact.objects)}: {since} to {until}")
 
     show("Where Ann lived, newest first", memory.facts.history("Ann", "lives in", namespace="example-time"))
-    show("What was so in the summer of 2023", memory.facts.about("Ann", during="summer 2023", namespace="example-time"))
+    show("True in the summer of 2023", memory.facts.about("Ann", during="summer 2023", namespace="example-time"))
     found = memory.search("Where did Ann live before she moved to Oslo?", limit=1, namespace="example-time")
     show(f"Asked in words, read as {found.time.reading}", found.facts)
 

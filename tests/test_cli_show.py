@@ -121,8 +121,8 @@ def test_command_prints_expected_lines(shown, line, expected):
         ("--context", ["Facts, and when they hold. ", "- Nora lives in Oslo (since June 2024) [m2]", "</EPISODES>"]),
         ("--template xml --limit 1", ["<fact ", "- [m1]"]),
         ("--explain --limit 1", ["FOUND BY SCORE", "words 1", "fused ", "LEFT OUT", "not among the first 1"]),
-        ("--explain --limit 1", ["more; --json has all of them.", "Asked about what is so now. Believed at 2"]),
-        ("--on 2023-12-24 --explain", ["Asked about what was so at 2023-12-24. Believed at 2", "Bergen"]),
+        ("--explain --limit 1", ["more; --json has all of them.", "Asked about what is true now. Known at 2"]),
+        ("--on 2023-12-24 --explain", ["Asked about what was true at 2023-12-24. Known at 2", "Bergen"]),
         ("--context --explain --limit 1", ["</EPISODES> Asked about", "FOUND BY", "LEFT OUT"]),
         ("--near Tom --recipe distance --explain", ["fused ", "distance "]),
     ],
@@ -139,9 +139,9 @@ def test_ask_prints_expected_lines(shown, line, expected):
 def test_ask_quotes_the_words_that_named_the_time(shown, run, talk):
     question = "'Where did Nora live in 2023?'"
     out = shown(f"ask {question}")
-    assert out.startswith('Asked about what was so from 2023-01-01 until 2024-01-01, by the words "in 2023"')
+    assert out.startswith('Asked about what was true from 2023-01-01 until 2024-01-01, by the words "in 2023"')
     assert "which comes first. --on and --during leave the rest out." in out
-    assert "Believed at" in shown(f"ask {question} --explain")
+    assert "Known at" in shown(f"ask {question} --explain")
     found = result(run, "ask", shlex.split(question)[0], "--explain", "--context", "-n", talk)
     assert found["time"]["words"] == "in 2023"
     assert found["context"].startswith("Facts, and when")

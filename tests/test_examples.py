@@ -39,7 +39,7 @@ SHOWN = {
     "06_background_memory": ["to be read: 2", "already: I live in Oslo.", "to be read: 0, failed: 0", "Ann works at"],
     "07_several_users": ["for ann@example.com:", "in Oslo", "for bo.berg:", "in Bergen", "for 李雷:", "北京"],
     "08_any_openai_server": ["Lisa lives in Oslo"],
-    "09_as_of_a_date": ["What was so in the summer of 2023\n    LIVES_IN Oslo: 2021"],
+    "09_as_of_a_date": ["True in the summer of 2023\n    LIVES_IN Oslo: 2021"],
     "10_human_review": [
         "by Bo, 2024-03-02",
         "Decided: reject Ann lives in Oslo",

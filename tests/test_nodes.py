@@ -203,7 +203,7 @@ def test_each_step_streams_counts_without_text(driver, settings, namespace):
 def test_summarise_update_has_counts_and_flags_but_no_text():
     update = {
         "facts": [{}, {}], "done": True, "context": "Ann lives in Oslo", "saved_at": 1795270169079168, "score": 0.5, "gone": None,
-        "found": 3, "based_on": {"id": 2}, "hits": {"facts": {"words": [["a", 1]], "meaning": []}}, "asked": {"reading": "what is so now"},
+        "found": 3, "based_on": {"id": 2}, "hits": {"facts": {"words": [["a", 1]], "meaning": []}}, "asked": {"reading": "what is true now"},
     }  # fmt: skip
     assert summarise_update(update) == {
         "facts": 2,

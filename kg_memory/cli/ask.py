@@ -147,7 +147,7 @@ def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> 
     if time is None or not (time.words or arguments.explain):
         return
     hint = " --on and --during leave the rest out." if time.words else ""
-    believed = f" Believed at {when(time.believed_at)}." if arguments.explain and time.believed_at else ""
+    believed = f" Known at {when(time.believed_at)}." if arguments.explain and time.believed_at else ""
     screen.line(f"Asked about {time.reading}{', which comes first' if hint else ''}.{hint}{believed}", "dim")
     screen.line()
 

@@ -187,14 +187,14 @@ def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
     """
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
-        reading = "what is so now" if instants.since == time else f"what was so at {_in_words(since)}"
+        reading = "what is true now" if instants.since == time else f"what was true at {_in_words(since)}"
     elif since is None and until is None:
-        reading = "what was so at any time"
+        reading = "what was true at any time"
     else:
         begin = f"from {_in_words(since)} " if since else ""
-        reading = f"what was so {begin}{f'until {_in_words(until)}' if until else 'on'}"
+        reading = f"what was true {begin}{f'until {_in_words(until)}' if until else 'on'}"
     if instants.believed_at != time:
-        reading += f", as it was believed at {_in_words(instant(instants.believed_at))}"
+        reading += f", as known at {_in_words(instant(instants.believed_at))}"
     if words:
         reading += f', by the words "{words}"'
     believed_at = instant(instants.believed_at) or EPOCH

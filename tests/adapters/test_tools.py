@@ -185,7 +185,7 @@ def test_memory_tools_show_past_and_current_facts(memory, namespace):
     assert "No longer so because of it:\n- Ann lives in Oslo" in remember.invoke({"content": "I moved to Paris"})
     assert "Ann lives in Oslo" not in _facts(search.invoke({"query": "Where does Ann live?"}))
     past = search.invoke({"query": "Where does Ann live?", "as_of": "2022"})
-    assert "what was so from 2022-01-01 until 2023-01-01" in past
+    assert "what was true from 2022-01-01 until 2023-01-01" in past
     assert "Ann lives in Oslo (from 1 January 2021 to " in _facts(past)
     periods = _facts(history.invoke({"name": "ann", "relation": "resides in"})).splitlines()
     known = memory.facts.history("Ann", "lives in", namespace=namespace)

@@ -57,7 +57,7 @@ def episode(content: str = "I moved to Oslo", **given: Any) -> Episode:
 
 
 def asked(now: datetime = NOW) -> QueryTime:
-    return QueryTime(believed_at=now, reading="what is so now")
+    return QueryTime(believed_at=now, reading="what is true now")
 
 
 def hostile(text: str) -> SearchResults:

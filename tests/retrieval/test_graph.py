@@ -64,7 +64,7 @@ def test_search_finds_communities_by_members_and_names(talk):
     assert [each["name"] for each in state["results"]["communities"]] == ["People of the fjord"]
     assert "They like rain." in state["context"]
     then = talk.ask("What about Ann?", as_of="2023-01-01", recipe="overview")
-    assert [each["summary"] for each in then["results"]["communities"]] == [""]  # a summary tells what is so now
+    assert [each["summary"] for each in then["results"]["communities"]] == [""]  # a summary tells what is true now
     assert "They like rain." not in then["context"]
 
 

@@ -52,7 +52,7 @@ def test_before_place_means_home_of_asker(moved):
 
 
 def test_before_question_without_ended_fact_means_now(moved):
-    assert moved.search("Where did Ann work before?").time.reading == "what is so now"
+    assert moved.search("Where did Ann work before?").time.reading == "what is true now"
 
 
 @pytest.mark.parametrize(("speaker", "asker"), [("user", None), ("user", "user"), ("Ann", "Ann")])

@@ -16,7 +16,7 @@ from kg_memory.temporal.interval import DAY
 from tests.retrieval.findings import take
 
 NOW = 1_700_000_000_000_000
-TIME = {"believed_at": "2023-11-14T22:13:20Z", "reading": "what is so now"}
+TIME = {"believed_at": "2023-11-14T22:13:20Z", "reading": "what is true now"}
 INSTANTS = {"since": NOW, "until": NOW + 1, "believed_at": NOW, "unreviewed": False}
 KINDS = ("facts", "entities", "communities", "episodes")
 

@@ -49,33 +49,33 @@ def test_question_without_time_means_now_and_runs_no_query():
     found, queries = asked()
     assert queries == []
     assert found.instants == Instants(NOW, NOW + 1, NOW, unreviewed=False, vagueness=None)
-    assert (found.time.reading, found.time.words, found.past) == ("what is so now", None, False)
+    assert (found.time.reading, found.time.words, found.past) == ("what is true now", None, False)
 
 
 PARAMETERS: dict[str, tuple[dict[str, Any], tuple[int, int, int], str, bool]] = {
-    "as_of": ({"as_of": "2019"}, (us(2019, 1, 1), us(2019, 1, 1) + 1, NOW), "what was so at 2019-01-01", True),
+    "as_of": ({"as_of": "2019"}, (us(2019, 1, 1), us(2019, 1, 1) + 1, NOW), "what was true at 2019-01-01", True),
     "as_of a datetime": (
         {"as_of": datetime(2019, 5, 1, 9, tzinfo=UTC)}, (us(2019, 5, 1, 9), us(2019, 5, 1, 9) + 1, NOW),
-        "what was so at 2019-05-01 09:00 UTC", True,
+        "what was true at 2019-05-01 09:00 UTC", True,
     ),
-    "as_of now": ({"as_of": "now"}, (NOW, NOW + 1, NOW), "what is so now", False),
+    "as_of now": ({"as_of": "now"}, (NOW, NOW + 1, NOW), "what is true now", False),
     "as_of the future": ({"as_of": "2030"}, (us(2030, 1, 1), us(2030, 1, 1) + 1, NOW), "at 2030-01-01", False),
     "during": ({"during": "2019"}, (us(2019, 1, 1), us(2020, 1, 1), NOW), "from 2019-01-01 until 2020-01-01", True),
-    "since": ({"during": ["2019", None]}, (us(2019, 1, 1), OPEN_END + 1, NOW), "what was so from 2019-01-01 on", False),
-    "until": ({"during": [None, "2019"]}, (OPEN_START, us(2019, 1, 1), NOW), "what was so until 2019-01-01", True),
+    "since": ({"during": ["2019", None]}, (us(2019, 1, 1), OPEN_END + 1, NOW), "what was true from 2019-01-01 on", False),
+    "until": ({"during": [None, "2019"]}, (OPEN_START, us(2019, 1, 1), NOW), "what was true until 2019-01-01", True),
     "until now": (
         {"during": ["2019", "2024-05-15T12:30"]}, (us(2019, 1, 1), NOW, NOW), "until 2024-05-15 12:30", True,
     ),
-    "ever": ({"during": [None, None]}, (OPEN_START, OPEN_END + 1, NOW), "what was so at any time", False),
+    "ever": ({"during": [None, None]}, (OPEN_START, OPEN_END + 1, NOW), "what was true at any time", False),
     "believed_at": (
         {"believed_at": "yesterday"}, (NOW, NOW + 1, us(2024, 5, 14)),
-        "what is so now, as it was believed at 2024-05-14", True,
+        "what is true now, as known at 2024-05-14", True,
     ),
     "both clocks": (
         {"as_of": "2019", "believed_at": "2023"}, (us(2019, 1, 1), us(2019, 1, 1) + 1, us(2023, 1, 1)),
-        "what was so at 2019-01-01, as it was believed at 2023-01-01", True,
+        "what was true at 2019-01-01, as known at 2023-01-01", True,
     ),
-    "null": ({"as_of": None, "during": None, "believed_at": None}, (NOW, NOW + 1, NOW), "what is so now", False),
+    "null": ({"as_of": None, "during": None, "believed_at": None}, (NOW, NOW + 1, NOW), "what is true now", False),
 }  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def test_believed_at_combines_with_time_words():
     found, _ = asked("Where did Ann live in 2019?", believed_at="2023")
     assert window(found) == (us(2019, 1, 1), us(2020, 1, 1))
     assert found.instants.believed_at == us(2023, 1, 1)
-    assert found.time.reading.endswith('believed at 2023-01-01, by the words "in 2019"')
+    assert found.time.reading.endswith('known at 2023-01-01, by the words "in 2019"')
 
 
 @pytest.mark.parametrize(

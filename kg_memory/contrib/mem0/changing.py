@@ -174,7 +174,7 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
     """
     if text is None:
         raise InputError("text must be set: metadata and expiration_date can only be changed together with the text")
-    words = validate_text("text", text, "what is so instead").strip()
+    words = validate_text("text", text, "what is true instead").strip()
     owner = yield from view.require(memory_id)
     fact = yield from view.current(owner, memory_id)
     if fact is None:
