@@ -48,6 +48,14 @@ class Drawing extends window.Sigma {
     return kind === "thin" ? super.registerEdgeProgram(kind, program) : this;
   }
 
+  // When the pointer enters or leaves an entity, sigma would draw the names of links too: they stay as they are placed.
+  scheduleHighlightedNodesRender() {
+    this.renderHighlightedNodesFrame ??= requestAnimationFrame(() => {
+      this.renderHighlightedNodesFrame = null;
+      this.renderHighlightedNodes();
+    });
+  }
+
   drawLinksAs(kind) {
     if (!this.edgePrograms[kind]) super.registerEdgeProgram(kind, LINK_PROGRAMS[kind]);
     this.setSetting("defaultEdgeType", kind);
@@ -70,7 +78,7 @@ export function startGraph(stage, areas, on) {
   sigma.on("doubleClickNode", (event) => { event.preventSigmaDefault(); handlers.near(Number(event.node)); });
   sigma.on("clickEdge", ({ edge }) => handlers.link(Number(edge)));
   sigma.on("enterNode", () => { stage.style.cursor = "pointer"; });
-  sigma.on("leaveNode", () => { stage.style.cursor = ""; });
+  sigma.on("leaveNode", () => { stage.style.cursor = ""; sigma.hoveredNode = null; }); // sigma keeps it if the pointer leaves the graph
   sigma.on("enterEdge", () => { stage.style.cursor = "pointer"; });
   sigma.on("leaveEdge", () => { stage.style.cursor = ""; });
   sigma.on("afterRender", () => drawLabels(sigma, drawn, font));
