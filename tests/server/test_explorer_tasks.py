@@ -133,16 +133,17 @@ def test_namesakes_are_split_and_split_is_undone(page, offline):
     page.until(lambda: len(offline.facts.about(ann, namespace="split/1")) == 2)
 
 
-def test_cross_hairs_move_by_dragging(page):
-    page.open("ns=demo")
-    now = count_shown(page)
+def test_cross_hairs_move_by_dragging(page, offline):
+    page.open(f"ns=demo&view=entity&id={offline.entities.card('Nora', namespace='demo').entity.id}")
+    page.shows("VALID AT A")
+    now, valid = count_shown(page), page.text("#panel section")
     drag(page, ".handle:not(.b)", -650, 0)
-    page.until(lambda: 0 < count_shown(page) < now)
-    page.until(lambda: read_link(page).keys() == {"ns", "at"})
+    page.until(lambda: 0 < count_shown(page) < now and page.text("#panel section") != valid)
+    page.until(lambda: read_link(page).keys() == {"ns", "view", "id", "at"})
     drag(page, ".handle:not(.b)", 0, 120)
     page.until(lambda: "believed" in read_link(page))
     page.click("Compare with B")
-    drag(page, ".handle.b", -60, -60)
+    drag(page, ".handle.b", -60, 60)
     page.until(lambda: {"at2", "believed2"} <= read_link(page).keys())
     page.shows("From A")
 
@@ -180,7 +181,7 @@ def test_filters_show_fewer_facts(page, offline):
         if control == "speaker":
             page.driver.refresh()
             page.until(lambda fewer=fewer: page.text("#shown") and count_shown(page) == fewer)
-        page.click("clear", "#side")
+        page.click("Clear all filters", "#side")
         page.until(lambda: count_shown(page) == every)
 
 

@@ -15,6 +15,7 @@ import { set, state } from "./store.js";
 const MOST_MESSAGES = 12;
 const MOST = 12; // facts of one predicate that are shown at once
 let lanes = null;
+let facts = null;
 let resting = 0;
 let listening = false;
 
@@ -24,6 +25,7 @@ export async function showEntity() {
   const [card, decisions] = await Promise.all([read(`entities/${encodeURIComponent(id)}`, { limit: 60 }), decisionsAbout(id)]);
   const { entity } = card;
   lanes = place === undefined ? null : drawLanes(place);
+  facts = place === undefined ? null : factsByPredicate(place);
   listen(place);
   return [
     element("div.title", {},
@@ -32,14 +34,20 @@ export async function showEntity() {
     element("div.actions", {},
       button(t("show in graph"), () => { set({ pane: "graph" }); centre(place); }, { disabled: place === undefined }),
       button(state.focus === id ? t("leave neighbourhood") : t("neighbourhood"), () => toggleFocus(id), { "aria-pressed": String(state.focus === id) })),
-    place !== undefined && factsByPredicate(place),
+    facts,
     lanes && section(t("over time"), lanes),
     entity.summary && !isRepeated(entity.summary, card) && section(t("summary"), element("p", {}, entity.summary)),
     decisions.length > 0 && section(t("identity"), decisions.map(showDecision)),
     card.communities.length > 0 && section(t("communities"), card.communities.map((community) => element("p", {}, element("strong", {}, community.name), community.summary && element("span.soft", {}, ` — ${community.summary}`)))),
-    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map((episode) => message(episode)))),
+    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map(forgettable))),
     element("div.actions", {}, button(t("merge…"), () => openMerge(place, entity)), button(t("split…"), () => openSplit(place, entity)), button(t("forget…"), () => openForget({ entity: id }, entity.name), {}, ".danger")),
   ].filter(Boolean);
+}
+
+function forgettable(episode) {
+  const box = message(episode);
+  box.append(element("div.row", {}, button(t("forget message…"), () => openForget({ episode: episode.id }, t("this message")), {}, ".link.on-hover")));
+  return box;
 }
 
 export function toggleFocus(id) {
@@ -70,7 +78,7 @@ function isRepeated(summary, card) {
   return !/\p{L}/u.test(rest.replaceAll(/\([^)]*\)|（[^）]*）/gu, ""));
 }
 
-// Redraw the lanes when A or B moves, because they show marks for both.
+// Redraw the facts and the lanes when A or B moves.
 function listen(place) {
   if (listening) return;
   listening = true;
@@ -79,9 +87,10 @@ function listen(place) {
     resting = setTimeout(() => {
       const now = look.graph.entityPlace.get(state.id);
       if (state.view !== "entity" || !lanes?.isConnected || now === undefined) return;
-      const fresh = drawLanes(now);
-      lanes.replaceWith(fresh);
-      lanes = fresh;
+      const fresh = [factsByPredicate(now), drawLanes(now)];
+      facts.replaceWith(fresh[0]);
+      lanes.replaceWith(fresh[1]);
+      [facts, lanes] = fresh;
     }, 60);
   });
 }

@@ -26,6 +26,7 @@ export function startPanel(panel) {
   body = element("div.view", { tabIndex: 0, role: "tabpanel", "aria-label": t("details"), id: "view" });
   replace(panel, element("h2.visually-hidden", {}, t("details")), tabs, body);
   subscribe(["view", "id", "q", "ns"], () => { drawTabs(); show(); choose(); });
+  subscribe(["focus"], () => { if (state.view === "entity") show({ keep: true }); });
   onLook("graph", () => { drawTabs(); if (["entity", "link", "changes", "fact", "saved"].includes(state.view)) show({ keep: true }); });
   drawTabs();
 }
