@@ -4,6 +4,8 @@ import { post, read } from "./api.js";
 import { buttons, element, field, openDialog, toast } from "./dom.js";
 import { wordsOf } from "./graph.js";
 import { t } from "./i18n.js";
+import { look } from "./looking.js";
+import { openFact } from "./pieces.js";
 import { act } from "./review.js";
 
 export function openCorrect(fact) {
@@ -16,12 +18,37 @@ export function openCorrect(fact) {
     form.addEventListener("submit", () => act(async () => {
       const objects = object.value === fact.objects.join(", ") ? fact.objects : object.value.split(",").map((name) => name.trim()).filter(Boolean);
       const same = objects === fact.objects;
-      await post("facts", {
-        subject: fact.subject, predicate: fact.predicate, object: objects.length === 0 ? null : objects.length === 1 ? objects[0] : objects,
+      const added = await post("facts", {
+        subject: fact.subject, predicate: fact.predicate, object: objects.length === 0 ? null : objects.length === 1 ? objects[0] : objects, ...typeOf(fact),
         ...(same ? { sentence: fact.sentence } : {}), ...(from.value ? { valid_at: from.value } : {}), ...(until.value ? { invalid_at: until.value } : {}), source: "explorer",
       });
-      toast(t(same && !(await stands(fact, from.value, until.value)) ? "dates stand" : "corrected"));
+      toast(t(same && !(await stands(fact, from.value, until.value)) ? "dates stand" : "corrected"), { label: t("undo"), run: () => undo(fact, added.episode) });
+      if (!same) await openStated(fact, added.episode);
     }));
+  });
+}
+
+// Return the type of the fact's objects, for the object that takes their place.
+function typeOf(fact) {
+  const { graph } = look;
+  const [first] = graph.facts.object[graph.factPlace.get(fact.id)] ?? [];
+  return first === undefined ? {} : { object_type: graph.types[graph.entityType[first]] };
+}
+
+// Open the fact that a message about the same subject states.
+async function openStated({ subject }, episode) {
+  const { items } = await read("facts", { about: subject, limit: 100 });
+  const stated = items.find((one) => one.sources.some((source) => source.episode === episode));
+  if (stated) openFact(stated.id);
+}
+
+// Forget the statement of a correction: what it ended holds again.
+function undo(fact, episode) {
+  return act(async () => {
+    const { plan } = await post("forget", { episode });
+    await post("forget", { episode, confirm: plan });
+    openFact(fact.id);
+    toast(t("undone"));
   });
 }
 

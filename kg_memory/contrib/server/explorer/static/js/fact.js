@@ -43,7 +43,7 @@ export async function showFact() {
 function head(fact, place, id) {
   if (!fact) {
     const { graph } = look;
-    const words = place === undefined ? id : [graph.name(graph.subject[place]), " ", graph.predicates[graph.predicate[place]], " ", graph.facts.object[place].map((one) => graph.name(one)).join(", ")];
+    const words = place === undefined ? id : [graph.name(graph.subject[place]), ` ${wordsOf(graph.predicates[graph.predicate[place]])} `, graph.facts.object[place].map((one) => graph.name(one)).join(", ")];
     return element("div.title", {}, element("h2", {}, words), element("div.row", {}, element("span.chip.retired", {}, t("not believed any more"))));
   }
   if (isQuote(fact)) return element("div.title", {}, element("h2", {}, t("only said")), element("p.soft", {}, t("only said hint")));

@@ -4,7 +4,7 @@ import { follow, post, request } from "./api.js";
 import { showMinute } from "./dates.js";
 import { element, toast } from "./dom.js";
 import { t } from "./i18n.js";
-import { apiFactLine, cost, isQuote } from "./pieces.js";
+import { apiFactLine, cost, isQuote, wordsOfMessage } from "./pieces.js";
 import { refreshSoon } from "./refresh-soon.js";
 import { set } from "./store.js";
 
@@ -95,12 +95,12 @@ function note(episode) {
   drawFeed();
 }
 
-// Show a change below the message that states it, if that message is shown.
+// Show a change below the message that caused it, or that states the fact, if it is shown.
 function addChange(kind, change) {
   const fact = change.after ?? change.before;
   if (isQuote(fact)) return;
   const ids = new Set(fact.sources.map((source) => source.episode));
-  const entry = entries.find((one) => one.episode && ids.has(one.episode.id));
+  const entry = entries.find((one) => one.episode?.id === change.cause) ?? entries.find((one) => ids.has(one.episode?.id));
   const item = { kind, fact, at: change.at };
   if (entry) {
     if (!entry.changes.some((one) => one.kind === kind && one.fact.id === fact.id && one.at === change.at)) entry.changes.push(item);
@@ -122,9 +122,9 @@ function drawFeed() {
 
 function drawEntry({ episode, changes }) {
   return element("li", {}, episode && element("div", {},
-    element("div.row.wrap", {}, element("strong", {}, episode.speaker ?? t("nobody")), element("span.faint.small", {}, showMinute(episode.at)), element(`span.chip${episode.status === "done" ? ".begun" : episode.status === "failed" ? ".ended" : ""}`, {}, t(`status ${episode.status}`)),
+    element("div.row.wrap", {}, element("strong", {}, episode.speaker ?? episode.source ?? t("nobody")), element("span.faint.small", {}, showMinute(episode.at)), element(`span.chip${episode.status === "done" ? ".begun" : episode.status === "failed" ? ".ended" : ""}`, {}, t(`status ${episode.status}`)),
       episode.status === "done" && cost(episode.took ?? {})),
-    element("p", {}, episode.content), episode.reason && element("p.faint.small", {}, episode.reason)),
+    element("p", {}, wordsOfMessage(episode)), episode.reason && element("p.faint.small", {}, episode.reason)),
   element("div.learned-facts", {}, changes.map(({ kind, fact }) => element("div.row", {}, element(`span.chip.${kind}`, { title: t(`change ${kind}`) }, SIGNS[kind] ?? "·"), element("span.visually-hidden", {}, t(`change ${kind}`)), apiFactLine(fact)))));
 }
 

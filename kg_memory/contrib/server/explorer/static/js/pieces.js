@@ -72,13 +72,23 @@ export function chips(fact, { doubtful = true } = {}) {
     !fact.confirmed && element("span.chip.disputed", {}, t("not confirmed")));
 }
 
+// Return the words of a message; those of a fact that was declared, which is stored as JSON, as a sentence.
+export function wordsOfMessage({ content }) {
+  try {
+    const { subject, predicate, object, sentence } = JSON.parse(content);
+    if (subject && predicate) return sentence ?? `${subject} ${wordsOf(predicate)} ${[object ?? []].flat().join(", ")}`;
+  } catch { /* a message in words */ }
+  return content;
+}
+
 // Return a message with its quote marked. `start` and `end` count characters as Python does, not UTF-16 units.
 export function message(episode, quote = null) {
-  const characters = [...episode.content];
+  const words = wordsOfMessage(episode);
+  const characters = [...words];
   const text = element("p");
-  if (quote && quote.end > quote.start) {
+  if (quote && quote.end > quote.start && words === episode.content) {
     append(text, [characters.slice(0, quote.start).join(""), element("mark", {}, characters.slice(quote.start, quote.end).join("")), characters.slice(quote.end).join("")]);
-  } else text.append(episode.content);
+  } else text.append(words);
   return element("blockquote.message", { style: { margin: "0" } },
     element("div.who", {}, element("strong", {}, episode.speaker ?? episode.source ?? t("nobody")), element("time", { dateTime: episode.at }, showMinute(episode.at)),
       episode.source_id && element("span", {}, episode.source_id), episode.trust < 1 && element("span.chip", {}, t("trust of", { trust: episode.trust }))),
