@@ -44,6 +44,7 @@ export function showVerdict(review, about = null, current = false) {
   return element("div.verdict", { "aria-current": String(current), data: { review: review.id } },
     element("div.row.wrap", {}, element(`span.chip${open ? ".disputed" : ""}`, {}, t(`verdict ${review.kind}`)), element("span.chip", {}, t(`ruling ${review.ruling}`)), element("span.faint.small", {}, t("sure", { sure: review.confidence.toFixed(2) }))),
     element("dl.pair", {}, side("new", review.pending), side("stored", review.existing)),
+    open && element("p", {}, t(`accepting ${review.kind}`, { later: review.pending.sentence, earlier: review.existing.sentence })),
     review.reason && element("p.soft", {}, review.reason),
     element("p.faint.small", {}, latest ? [t(`decided ${latest.decision}`, { by: latest.by, at: showMinute(latest.at) }), latest.reason && `: ${latest.reason}`] : t("judged by", { by: review.decided_by === "auto" ? t("the model or the rules") : review.decided_by, at: showMinute(review.created_at) })),
     element("div.actions", {}, button(t("accept"), () => decide(review, "accept"), {}, open ? ".primary" : ""), button(t("reject"), () => decide(review, "reject")), button(t("edit…"), () => openEdit(review)),

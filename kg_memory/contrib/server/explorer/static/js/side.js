@@ -30,11 +30,12 @@ function draw() {
   const find = element("input", { type: "search", value: words, placeholder: t("find entity"), "aria-label": t("find entity"), data: { control: "find" }, oninput: () => { words = find.value; drawEntities(); } });
   list = arrowKeys(element("div.entities"), "button");
   replace(side,
+    anyFilter() && element("section", {}, button(t("clear filters"), clear)),
     element("section", {}, element("h2", {}, t("all entities"), element("span", {}, graph.entities.id.length.toLocaleString())), find, list),
-    types(graph), predicates(graph), element("section", {}, element("h2", {}, t("kinds of facts")), KINDS.map((kind) => toggle("kinds", kind, t(`kind ${kind}`), ".flat")),
+    types(graph), predicates(graph), element("section", {}, heading("kinds", "kinds of facts"), KINDS.map((kind) => toggle("kinds", kind, t(`kind ${kind}`), ".flat")),
       element("label.filter.flat", {}, element("input", { type: "checkbox", checked: state.unreviewed, data: { control: "unreviewed" }, onchange: (event) => set({ unreviewed: event.target.checked }) }), element("span", {}, t("what waits for review"))),
       slider("confidence"), slider("trust")),
-    element("section", {}, element("h2", {}, t("stated by"), anyFilter() && button(t("clear filters"), clear, {}, ".link")), choice("speaker"), choice("thread"), choice("source")));
+    element("section", {}, element("h2", {}, t("stated by")), choice("speaker"), choice("thread"), choice("source")));
   drawEntities();
   if (focused) side.querySelector(`[data-control="${CSS.escape(focused)}"]`)?.focus();
 }
@@ -51,7 +52,7 @@ function types(graph) {
   const counts = new Uint32Array(graph.types.length);
   for (const type of graph.entityType) counts[type]++;
   const ranked = [...counts.keys()].sort((a, b) => counts[b] - counts[a]);
-  return element("section", {}, element("h2", {}, t("types")), ranked.map((place) => toggle("types", graph.types[place], graph.types[place], "",
+  return element("section", {}, heading("types"), ranked.map((place) => toggle("types", graph.types[place], graph.types[place], "",
     element("span.dot", { style: { background: typeVariable(graph.types, place) } }), counts[place])));
 }
 
@@ -59,14 +60,25 @@ function predicates(graph) {
   const { hues, counts, ranked } = predicateHues(graph);
   const rows = ranked.map((place) => toggle("predicates", graph.predicates[place], wordsOf(graph.predicates[place]), "",
     element("span.dash", { style: { background: `var(--predicate-${hues[place]})` } }), counts[place]));
-  return element("section", {}, element("h2", {}, t("predicates")), rows.slice(0, 8),
+  return element("section", {}, heading("predicates"), rows.slice(0, 8),
     rows.length > 8 && element("details", { open: ranked.slice(8).some((place) => state.predicates.includes(graph.predicates[place])) }, element("summary.small", {}, t("and more", { count: rows.length - 8 })), rows.slice(8, 80)));
 }
 
-// Return a checkbox that shows or hides the items with a name.
+// Return the heading of checkboxes, with a button that checks all if some are not.
+function heading(name, words = name) {
+  return element("h2", {}, t(words), state[name].length > 0 && button(t("all"), () => set({ [name]: [] }), {}, ".link"));
+}
+
+// Return all values of a filter.
+function valuesOf(name) {
+  return name === "kinds" ? KINDS : [...look.graph[name]];
+}
+
+// Return a checkbox that shows or hides the items with a name, and a button that hides all others.
 function toggle(name, value, label, kind, sign = null, number = null) {
   const input = element("input", { type: "checkbox", checked: !state[name].includes(value), data: { control: `${name} ${value}` }, onchange: () => set({ [name]: input.checked ? state[name].filter((one) => one !== value) : [...state[name], value] }) });
-  return element(`label.filter${kind}`, {}, input, sign, element("span.ellipsis", {}, label), number !== null && element("span.number", {}, number.toLocaleString()));
+  const only = button(t("only"), () => set({ [name]: valuesOf(name).filter((one) => one !== value) }), { "aria-label": t("only name", { name: label }) }, ".link.on-hover");
+  return element("div.filter-row", {}, element(`label.filter${kind}`, {}, input, sign, element("span.ellipsis", {}, label), number !== null && element("span.number", {}, number.toLocaleString())), only);
 }
 
 function slider(name) {

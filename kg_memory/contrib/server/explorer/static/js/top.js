@@ -14,7 +14,7 @@ export function startTop(bar, applyTheme) {
   const counts = element("span.counts", { id: "counts" });
   const tongue = element("select.wide", { "aria-label": t("language"), title: t("language"), onchange: () => language.set(tongue.value) },
     [["en", "English"], ["zh", "中文"]].map(([value, label]) => element("option", { value, selected: value === language.current, lang: value }, label)));
-  replace(bar, element("h1.brand", {}, "kg-memory"), names, form, counts, tongue, iconButton("link", t("copy link"), copyLink, { className: "icon wide" }), iconButton("theme", t("light or dark"), () => toggleTheme(applyTheme)), iconButton("help", `${t("help")} (?)`, openHelp));
+  replace(bar, element("h1.brand", {}, "kg-memory"), names, form, counts, tongue, iconButton("link", t("copy link"), copyLink), iconButton("theme", t("light or dark"), () => toggleTheme(applyTheme)), iconButton("help", `${t("help")} (?)`, openHelp));
   subscribe(["q"], () => { search.value = state.q; });
   return { names, counts };
 }
