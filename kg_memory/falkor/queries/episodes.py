@@ -292,7 +292,7 @@ WITH e, f, collect(b {{.invalid_at, .end_precision}})[0] AS last
 WITH e, f, last.invalid_at AS until, last.end_precision AS precision
 WHERE until < $until AND until < {OPEN_END}
 OPTIONAL MATCH (x:Episode)-[s:STATES]->(f)
-WHERE s.invalid_at = until AND x.created_at <= $believed_at
+WHERE (s.invalid_at = until OR (x.id = e.id AND s.invalid_at <= e.at)) AND x.created_at <= $believed_at
 WITH e, f, until, precision, x ORDER BY x.at, x.created_at, x.id
 WITH e, f, until, precision, collect(x {{.id, .source_id}}) AS telling,
   sum(CASE WHEN x.id = e.id THEN 1 ELSE 0 END) AS own
@@ -317,7 +317,7 @@ ORDER BY id, sentence"""
 The kind of a plan is what became of it, such as "fulfilled".
 
 Among episodes that state the following fact, one that states when that fact began is preferred, then one after the
-episode itself. An episode that states the end itself has no row.
+episode itself. An episode that states that the fact has ended has no row.
 """
 _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id", "said")
 
