@@ -39,8 +39,8 @@ export async function showEntity() {
     entity.summary && !isRepeated(entity.summary, card) && section(t("summary"), element("p", {}, entity.summary)),
     decisions.length > 0 && section(t("identity"), decisions.map(showDecision)),
     card.communities.length > 0 && section(t("communities"), card.communities.map((community) => element("p", {}, element("strong", {}, community.name), community.summary && element("span.soft", {}, ` — ${community.summary}`)))),
-    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map(forgettable))),
     element("div.actions", {}, button(t("merge…"), () => openMerge(place, entity)), button(t("split…"), () => openSplit(place, entity)), button(t("forget…"), () => openForget({ entity: id }, entity.name), {}, ".danger")),
+    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map(forgettable))),
   ].filter(Boolean);
 }
 
@@ -100,7 +100,7 @@ async function decisionsAbout(id) {
   return [...doubts, ...decided].filter((one) => one.entity.id === id || one.second?.id === id);
 }
 
-function showDecision(decision) {
+export function showDecision(decision) {
   const words = t(`identity ${decision.kind} ${decision.state}`, { first: decision.entity.name, second: decision.second?.name ?? "?", facts: count("facts", decision.facts) });
   return element("div.verdict", {}, element("p", {}, words),
     decision.by && element("p.faint.small", {}, t("by at", { by: decision.by, at: showMinute(decision.at) }), decision.reason && `: ${decision.reason}`),

@@ -4,7 +4,7 @@ import { read } from "./api.js";
 import { showMinute, showPeriod, showTime } from "./dates.js";
 import { button, element } from "./dom.js";
 import { count, t } from "./i18n.js";
-import { look } from "./looking.js";
+import { look, onLook } from "./looking.js";
 import { openCorrect } from "./correct.js";
 import { openForget } from "./forget.js";
 import { centre, lightUp, wordsOf } from "./graph.js";
@@ -14,6 +14,14 @@ import { showVerdict } from "./review.js";
 import { set, state } from "./store.js";
 
 const MOST_MESSAGES = 8;
+let clocks = null; // the history, redrawn when A moves
+onLook("time", () => {
+  const place = look.graph.factPlace.get(state.id);
+  if (state.view !== "fact" || !clocks?.isConnected || place === undefined) return;
+  const fresh = history(place);
+  clocks.replaceWith(fresh);
+  clocks = fresh;
+});
 
 export async function showFact() {
   const id = state.id;
@@ -36,8 +44,12 @@ export async function showFact() {
     grounds(place, fact),
     (why.consequences.length > 0 || (place !== undefined && graph.restingOn(place).length > 0)) && section(t("what rests on it"),
       element("ul", {}, why.consequences.map((one) => element("li", {}, apiFactLine(one.fact, one.fact.doubtful_since ? element("span.chip.doubtful", {}, t("doubtful")) : count("steps|", one.path.length)))))),
-    place !== undefined && section(t("both clocks"), drawHistory(place)),
+    place !== undefined && (clocks = history(place)),
   ].filter(Boolean);
+}
+
+function history(place) {
+  return section(t("both clocks"), element("p.soft.small", {}, t(look.atA[place] === 1 ? "valid at A" : "not valid at A")), drawHistory(place));
 }
 
 function head(fact, place, id) {

@@ -4,6 +4,7 @@ import { post, read, readAll } from "./api.js";
 import { showMinute, showPeriod } from "./dates.js";
 import { button, buttons, element, field, openDialog, toast } from "./dom.js";
 import { t } from "./i18n.js";
+import { showDecision } from "./entity.js";
 import { openEntity, openFact, section } from "./pieces.js";
 import { refresh } from "./refresh.js";
 import { state } from "./store.js";
@@ -15,7 +16,7 @@ let chosen = 0;
 let lastDecided = null;
 
 export async function showReview() {
-  const [reviews, doubts, decided] = await Promise.all([readAll("reviews"), readAll("identities/waiting"), read("reviews", { decided: true, limit: 20 })]);
+  const [reviews, doubts, decided, identities] = await Promise.all([readAll("reviews"), readAll("identities/waiting"), read("reviews", { decided: true, limit: 20 }), read("identities", { limit: 20 })]);
   items = [...reviews.map((review) => ({ review })), ...doubts.map((doubt) => ({ doubt }))];
   const closed = decided.items.filter((review) => review.ruling !== "waiting"); // undone reviews wait again
   waiting.count = items.length;
@@ -25,7 +26,7 @@ export async function showReview() {
     element("p.soft.small", {}, t("review intro"), " ", element("kbd", {}, "j"), " ", element("kbd", {}, "k"), ` ${t("choose")} · `, element("kbd", {}, "a"), ` ${t("accept")} · `, element("kbd", {}, "x"), ` ${t("reject")} · `,
       element("kbd", {}, "e"), ` ${t("edit")} · `, element("kbd", {}, "u"), ` ${t("undo")}`),
     items.length ? list : element("p", {}, t("nothing waits")),
-    closed.length > 0 && section(t("decided"), element("div.stack", {}, closed.map((review) => showVerdict(review, null)))),
+    closed.length + identities.items.length > 0 && section(t("decided"), element("div.stack", {}, identities.items.map(showDecision), closed.map((review) => showVerdict(review, null)))),
   ].filter(Boolean);
 }
 
@@ -47,7 +48,7 @@ export function showVerdict(review, about = null, current = false) {
     open && element("p", {}, t(`accepting ${review.kind}`, { later: review.pending.sentence, earlier: review.existing.sentence })),
     review.reason && element("p.soft", {}, review.reason),
     element("p.faint.small", {}, latest ? [t(`decided ${latest.decision}`, { by: latest.by, at: showMinute(latest.at) }), latest.reason && `: ${latest.reason}`] : t("judged by", { by: review.decided_by === "auto" ? t("the model or the rules") : review.decided_by, at: showMinute(review.created_at) })),
-    element("div.actions", {}, button(t("accept"), () => decide(review, "accept"), {}, open ? ".primary" : ""), button(t("reject"), () => decide(review, "reject")), button(t("edit…"), () => openEdit(review)),
+    element("div.actions", {}, (open || latest?.decision === "reject") && button(t("accept"), () => decide(review, "accept"), {}, open ? ".primary" : ""), latest?.decision !== "reject" && button(t("reject"), () => decide(review, "reject")), button(t("edit…"), () => openEdit(review)),
       latest && latest.decision !== "undo" && button(t("undo"), () => undo(review))));
 }
 
