@@ -17,6 +17,7 @@ from kg_memory.llm.prompts import load_prompt
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Explanation, SearchResults
 from kg_memory.runtime.effects import Ask
+from kg_memory.text.sentences import is_quote
 
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
@@ -73,10 +74,15 @@ def ask(arguments: Namespace, screen: Screen) -> int:
 
 
 def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> None:
-    """Print the facts found with dates and sources, then the episodes found; *explain* adds their ranks and scores."""
+    """Print the facts found with dates and sources, then the episodes found; *explain* adds their ranks and scores.
+
+    A fact that only quotes one of these episodes is left out.
+    """
     extra = _columns({each.id: each for each in results.explanations}) if explain else {}
-    if results.facts:
-        screen.values(results.facts, {**FACT, **extra})
+    messages = {episode.id for episode in results.episodes}
+    facts = [fact for fact in results.facts if not (is_quote(fact) and fact.sources[0].episode in messages)]
+    if facts:
+        screen.values(facts, {**FACT, **extra})
         screen.line()
     if results.episodes:
         screen.values(results.episodes, {**EPISODE, **extra})

@@ -24,7 +24,6 @@ from kg_memory.models.operations import AuditEntry, DailyUsage
 from kg_memory.models.results import TimelineEvent
 from kg_memory.retrieval.context.lines import tell_episode
 from kg_memory.text.dated import date_in_figures, day_in_figures, period_in_figures
-from kg_memory.text.sentences import is_quote
 
 DONE = {"accept": "accepted", "reject": "rejected", "edit": "edited", "undo": "undone"}
 DOES = {
@@ -44,8 +43,6 @@ _SHOWN = 8
 def describe_fact(fact: Fact) -> str:
     """Return the sentence of *fact*, with a warning if needed: "Ann works at Acme (doubtful since 2024-05)"."""
     text = fact.sentence
-    if is_quote(fact):
-        text = f"{fact.subject} {fact.predicate.replace('_', ' ').lower()} {', '.join(fact.objects)}"
     text = f"{text} ({fact.mark})" if fact.mark else text
     if fact.doubtful_since is None:
         return f"{text} (nothing known in its place)" if fact.absent else text
