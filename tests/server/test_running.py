@@ -90,8 +90,7 @@ async def test_accepted_episodes_of_many_clients_survive_a_stop(run, port):
         accepted = await tell_all(url, 20, process)
         assert process.wait(240) == -signal.SIGTERM  # uvicorn raises the signal again after shutdown
         shown = process.stderr.read()
-    assert "Serving" in shown
-    assert "requests from this machine" in shown
+    assert all(words in shown for words in ("Serving", "requests from this machine")), shown
     assert "Traceback" not in shown
     assert 0 < len(accepted) < CLIENTS * 20, "the server stopped in the middle"
     assert known(run, accepted) == set(accepted)
@@ -120,10 +119,12 @@ def test_request_log_lines_follow_log_level(home, port, level, shown):
         url = f"http://127.0.0.1:{port}"
         where = f"{url}/v1/namespaces/logged{level}/episodes"
         wait_until_read(url, [httpx.post(where, json={"content": "I live in Oslo."}, timeout=300).headers["location"]])
-    log = process.stderr.read()
+        log = ""
+        while shown and "episode read" not in log:  # a busy machine may kill the second process before it says so
+            log += process.stderr.readline()
+    log += process.stderr.read()
     assert ("episode read namespace=" in log) == ("/episodes -> 202" in log) == shown
-    assert "Oslo" not in log
-    assert f"logged{level}" not in log
+    assert not any(text in log for text in ("Oslo", f"logged{level}"))
 
 
 def test_served_app_answers_every_path(home, port):
