@@ -76,10 +76,10 @@ def test_missing_rights_are_named(examine):
     module = binaries.download_missing().module
     rights = ("+graph.query", "+graph.ro_query", "+module|list", "+set", "+get", "+del", "+graph.list")
     code, found = examine(*USER, *rights, module=module, user="ann:p@")
-    assert (code, list(found)) == (1, ["server", "rights"])
+    assert (code, list(found)) == (1, ["server", "rights"]), found
     assert "+graph.delete +pexpire +exists +script|load +evalsha" in found["rights"]["mend"]
     code, found = examine(*USER, *USED, module=module, user="ann:p@")
-    assert (code, {check["state"] for check in found.values()}) == (0, {"ok", "note"})
+    assert (code, {check["state"] for check in found.values()}) == (0, {"ok", "note"}), found
     assert "'dump' command" in found["vectors after a reload"]["mend"]
 
 
