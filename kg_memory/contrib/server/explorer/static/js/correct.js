@@ -44,10 +44,10 @@ async function openStated({ subject }, episode) {
 
 // Forget the statement of a correction: what it ended holds again.
 function undo(fact, episode) {
+  openFact(fact.id); // before the other one is gone
   return act(async () => {
     const { plan } = await post("forget", { episode });
     await post("forget", { episode, confirm: plan });
-    openFact(fact.id);
     toast(t("undone"));
   });
 }
