@@ -183,7 +183,7 @@ def test_correction_reports_dates_that_still_stand_and_is_undone(page, offline):
         page.click("Save", "dialog")
         page.shows(words, "body")
     page.click("Undo", ".toasts")
-    page.shows("Ann lives in Bergen", ".title h2")
+    page.until(lambda: "Undone." in page.text() and "Ann lives in Bergen" in page.text(".title h2"))
     (corrected,) = offline.facts.about("Ann", namespace="correct/1")
     assert corrected.invalid_at is not None
     assert corrected.invalid_at.year == 2024
