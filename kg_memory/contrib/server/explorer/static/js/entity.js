@@ -6,7 +6,7 @@ import { button, element } from "./dom.js";
 import { count, t } from "./i18n.js";
 import { look, onLook } from "./looking.js";
 import { centre, wordsOf } from "./graph.js";
-import { openForget } from "./forget.js";
+import { forgettable, openForget } from "./forget.js";
 import { openMerge, openSplit, undoDecision } from "./identities.js";
 import { drawLanes } from "./lanes.js";
 import { entityDot, factLine, message, section } from "./pieces.js";
@@ -40,14 +40,8 @@ export async function showEntity() {
     decisions.length > 0 && section(t("identity"), decisions.map(showDecision)),
     card.communities.length > 0 && section(t("communities"), card.communities.map((community) => element("p", {}, element("strong", {}, community.name), community.summary && element("span.soft", {}, ` — ${community.summary}`)))),
     element("div.actions", {}, button(t("merge…"), () => openMerge(place, entity)), button(t("split…"), () => openSplit(place, entity)), button(t("forget…"), () => openForget({ entity: id }, entity.name), {}, ".danger")),
-    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map(forgettable))),
+    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map((episode) => forgettable(message(episode), episode.id, ".on-hover")))),
   ].filter(Boolean);
-}
-
-function forgettable(episode) {
-  const box = message(episode);
-  box.append(element("div.row", {}, button(t("forget message…"), () => openForget({ episode: episode.id }, t("this message")), {}, ".link.on-hover")));
-  return box;
 }
 
 export function toggleFocus(id) {

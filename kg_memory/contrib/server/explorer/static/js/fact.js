@@ -6,7 +6,7 @@ import { button, element } from "./dom.js";
 import { count, t } from "./i18n.js";
 import { look, onLook } from "./looking.js";
 import { openCorrect } from "./correct.js";
-import { openForget } from "./forget.js";
+import { forgettable, openForget } from "./forget.js";
 import { centre, lightUp, wordsOf } from "./graph.js";
 import { drawHistory } from "./history.js";
 import { apiFactLine, chips, entityLink, factLines, isQuote, message, quoteOf, section } from "./pieces.js";
@@ -79,9 +79,7 @@ async function readEpisodes(sources) {
 
 function quoted(source, episodes) {
   const episode = episodes.get(source.episode);
-  const box = episode ? message(episode, source) : quoteOf(source);
-  box.append(element("div.row", {}, button(t("forget message…"), () => openForget({ episode: source.episode }, t("this message")), {}, ".link")));
-  return box;
+  return forgettable(episode ? message(episode, source) : quoteOf(source), source.episode);
 }
 
 // Show the facts that superseded the fact, with their messages.

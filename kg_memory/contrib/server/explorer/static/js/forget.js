@@ -9,6 +9,12 @@ import { set, state } from "./store.js";
 
 const PARTS = [["goes", "episodes", "messages go"], ["goes", "facts", "facts go"], ["goes", "entities", "entities go"], ["returns", "restored", "facts return"], ["", "changed", "facts change"], ["", "unread", "messages read again"]];
 
+// Add a button to a shown message that forgets the message with that id; return its element.
+export function forgettable(box, episode, kind = "") {
+  box.append(element("div.row", {}, button(t("forget message…"), () => openForget({ episode }, t("this message")), {}, `.link${kind}`)));
+  return box;
+}
+
 export function openForget(what, name) {
   openDialog(t("forget what", { name }), (form, close) => {
     const plan = element("div.scroll", { tabIndex: 0, role: "region", "aria-label": t("what would happen") }, loading());
