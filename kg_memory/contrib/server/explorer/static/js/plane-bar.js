@@ -87,10 +87,10 @@ export function toNow() {
 // Start comparing A with now. If A is now, it moves back by a year, or to the day before the last change if that is earlier.
 export function toggleCompare() {
   if (state.compare) set({ compare: false }, { push: true });
-  else if (state.at !== null || state.believed !== null) set({ compare: true, at2: null, believed2: null, view: "changes" }, { push: true });
   else {
+    const isNow = state.at === null && state.believed === null;
     const back = Math.min(pointA().time - 365 * DAY, (findChange(-1) ?? Infinity) - DAY);
-    set({ compare: true, at2: null, believed2: null, at: back - (back % DAY), view: "changes" }, { push: true });
+    set({ compare: true, at2: null, believed2: null, at: isNow ? back - (back % DAY) : state.at, view: "changes" }, { push: true });
   }
 }
 
