@@ -54,11 +54,7 @@ UNLINK = """
 MATCH (:Entity)-[old:SIMILAR_TO]->(:Entity)
 WITH old LIMIT $limit
 WITH collect(old) AS gone
-CALL {
-  WITH gone
-  UNWIND gone AS old
-  DELETE old
-}
+CALL { WITH gone UNWIND gone AS old DELETE old }
 RETURN size(gone) AS n
 """
 """Delete up to ``$limit`` links between similar entities: they were computed from the old vectors."""

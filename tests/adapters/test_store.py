@@ -314,12 +314,8 @@ async def test_store_close_leaves_given_memory_open(memory, name):
 
 def test_store_refuses_vectors_of_another_model(memory, name):
     KGStore(memory, name=name).put(("a",), "k", {"x": "y"})
-    other = KGStore(memory, name=name, index={"embed": HashEmbeddings(name="other")})
-    for call in (
-        lambda: other.search(("a",), query="y"),
-        lambda: other.put(("a",), "k", {}),
-        lambda: other.get(("a",), "k"),
-    ):
+    new = KGStore(memory, name=name, index={"embed": HashEmbeddings(name="other")})
+    for call in (lambda: new.search(("a",), query="y"), lambda: new.put(("a",), "k", {}), lambda: new.get(("a",), "k")):
         with pytest.raises(EmbeddingMismatch, match=r"of 'hash' \(64 dimensions\), not of 'other'"):
             call()
     longer = KGStore(memory, name=name, index={"embed": HashEmbeddings(dimensions=65)})

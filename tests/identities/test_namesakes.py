@@ -134,11 +134,18 @@ def test_doubtful_identity_is_decided_by_review_and_undone(say, tell, teller, na
     [doubt] = tell.memory.reviews.identities(namespace=namespace)
     assert (doubt.kind, doubt.state, doubt.confidence) == ("doubt", "waiting", 0.6)
     assert doubt.latest == (("Anna lives in Bergen.",), ("Anna lives in Oslo.",))
-    accepted = tell.memory.reviews.decide_identity(doubt.id, "accept", by="Cy", reason="same", namespace=namespace)
-    assert (accepted.state, accepted.by, len(tell.named("Anna"))) == ("done", "Cy", 1)
-    assert tell.memory.reviews.identities(namespace=namespace) == []
-    undone = tell.memory.entities.undo(doubt.id, by="Di", namespace=namespace)
-    assert (undone.state, len(tell.named("Anna"))) == ("waiting", 2)
+    accept = tell.memory.reviews.decide_identity
+    merge = tell.memory.entities.merge
+    for decide in (
+        lambda: accept(doubt.id, "accept", by="Cy", reason="same", namespace=namespace),
+        lambda: merge(doubt.entity.id, doubt.second.id, by="Cy", reason="same", namespace=namespace)[0],
+        lambda: merge(doubt.second.id, doubt.entity.id, by="Cy", reason="same", namespace=namespace)[0],
+    ):
+        accepted = decide()
+        assert (accepted.id, accepted.state, accepted.by, len(tell.named("Anna"))) == (doubt.id, "done", "Cy", 1)
+        assert tell.memory.reviews.identities(namespace=namespace) == []
+        undone = tell.memory.entities.undo(doubt.id, by="Di", namespace=namespace)
+        assert (undone.state, len(tell.named("Anna"))) == ("waiting", 2)
     rejected = tell.memory.reviews.decide_identity(doubt.id, "reject", by="Eve", namespace=namespace)
     assert (rejected.state, rejected.by, len(tell.named("Anna"))) == ("apart", "Eve", 2)
     assert [each.state for each in tell.memory.entities.decisions(namespace=namespace)] == ["apart"]

@@ -142,18 +142,12 @@ HISTORIES = {
     "a corrected end keeps the start": ("a@10; a@20 -13; a@30 -16 corrects", "a -16"),
     "also where it is earlier": ("a@10 2-; a@20 -13; a@30 -8 corrects", "a 2-8"),
     "also one told with the end": ("a@10 2-8; a@30 -9 corrects", "a 2-9"),
-    "whichever of two ends was found to correct the other, the one said later counts": (
-        "a@10; a@20 -13 corrects; a@30 -16",
-        "a -16",
-    ),
+    "of two ends that correct each other, the later counts": ("a@10; a@20 -13 corrects; a@30 -16", "a -16"),
     "and so of two starts": ("a@10 2-; a@20 4- corrects; a@30 6-", "a 6-"),
     "that it is so now is corrected by a later start": ("a@10; a@15; a@30 12- corrects", "a 12-"),
     "a corrected end of the first stay leaves the second": ("a@10 5-; a@20 -15; a@30; a@40 -18 corrects", "a 5-18 30-"),
     "and one of the second the first": ("a@10 5-20; a@41 30-40; a@50 -45 corrects", "a 5-20 30-45"),
-    "a corrected start of the second stay leaves the first": (
-        "a@10 5-; a@20 -20; a@30 28-; a@40 29- corrects",
-        "a 5-20 29-",
-    ),
+    "a corrected second start leaves the first": ("a@10 5-; a@20 -20; a@30 28-; a@40 29- corrects", "a 5-20 29-"),
     "the last correction counts": ("a@10 5-; a@20 8- corrects; a@30 6- corrects", "a 6-"),
 }
 

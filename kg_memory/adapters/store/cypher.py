@@ -154,11 +154,7 @@ CALL {
   MATCH (:Item {id: id})-[:HAS]->(v:Vector)
   DELETE v
 }
-CALL {
-  UNWIND $deleted AS id
-  MATCH (i:Item {id: id})
-  DELETE i
-}
+CALL { UNWIND $deleted AS id MATCH (i:Item {id: id}) DELETE i }
 CALL {
   UNWIND $puts AS put
   MERGE (n:Namespace {id: put.namespace})

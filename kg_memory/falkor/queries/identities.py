@@ -69,7 +69,8 @@ IDENTITY_MAP = """i {.id, .kind, .state, .by, .at, .reason, .confidence, .create
   .undone_reason, .former_key, .former_type, .former_name, .former_created_at}"""
 
 IDENTITY = f"""
-MATCH (i:Identity {{id: $id}})
+UNWIND $ids AS id
+MATCH (i:Identity {{id: id}})
 OPTIONAL MATCH (i)-[r:ABOUT]->(e:Entity)
 WITH i, collect(CASE WHEN e IS NOT NULL THEN {{role: r.role, entity: {part.ENTITY_MAP}}} END) AS about
 OPTIONAL MATCH (i)-[m:MOVED]->(x)
@@ -77,7 +78,7 @@ RETURN {IDENTITY_MAP} AS identity, about,
   collect(CASE WHEN x IS NOT NULL THEN {{role: m.role, kept: m.kept, id: coalesce(x.id, x.key), origin: m.origin,
     ruling: m.ruling, refused: m.refused}} END) AS moved
 """
-"""Returns an identity, the entities that it is about, and what it moved."""
+"""Returns identities, the entities that each is about, and what it moved."""
 
 IDENTITIES = f"""
 MATCH (i:Identity)

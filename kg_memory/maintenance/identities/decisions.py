@@ -39,6 +39,8 @@ Plan = Callable[[int], Flow[Move]]
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
     """Merge other entities into *into*, because they are the same person or thing; return one stored decision for each.
 
+    A doubt whether two of them are the same is decided by it, and waits again if the decision is undone.
+
     *into* and *others*: entities, given by id, name or alias. *by* (who decides) and *reason* are stored. Errors:
     `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
     """
@@ -54,6 +56,11 @@ def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str
 
         def plan(time: int, source: str = source) -> Flow[Move]:
             one, second = yield from _read_all(target, source)
+            doubts = [identity_id(namespace, *pair) for pair in ((target, source), (source, target))]
+            for row in (yield from fetch(queries.IDENTITY, ids=doubts)):
+                if row["identity"]["state"] == "waiting":
+                    settled = {**row["identity"], "state": "done", **_author(by, reason, time)}
+                    return _plan_merge(settled, one, second, time, "waiting")
             id_ = identity_id(namespace, target, source, time)
             return _plan_merge(_identity(id_, "merge", by, reason, time), one, second, time, None)
 
@@ -198,7 +205,7 @@ def read_identity(decision: object) -> Flow[Row]:
     """
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:
-        stored = yield from fetch(queries.IDENTITY, id=replace_unstorable(decision))
+        stored = yield from fetch(queries.IDENTITY, ids=[replace_unstorable(decision)])
     if not stored or "one" not in _ends(stored[0]):
         raise NotFound(f"decision {decision!r} not found in this namespace; memory.entities.decisions() lists all")
     return stored[0]

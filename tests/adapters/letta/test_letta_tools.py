@@ -99,16 +99,8 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
         {"label": "human", "old_content": "Oslo", "new_content": "Paris"},
         "'Oslo' does not occur",
     ),
-    "a block that is not to be edited": (
-        "memory_rethink",
-        {"label": "rules", "new_memory": "Be rude."},
-        "is read-only",
-    ),
-    "a passage that is not unique": (
-        "memory_replace",
-        {"label": "rules", "old_string": "e", "new_string": ""},
-        "is read-only",
-    ),
+    "a read-only block": ("memory_rethink", {"label": "rules", "new_memory": "Be rude."}, "is read-only"),
+    "an ambiguous passage": ("memory_replace", {"label": "rules", "old_string": "e", "new_string": ""}, "is read-only"),
     "a line that is not there": (
         "memory_insert",
         {"label": "human", "new_string": "x", "insert_line": 9},
