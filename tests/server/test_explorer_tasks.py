@@ -21,6 +21,12 @@ import(new URL("js/graph.js", document.baseURI)).then(async ({ view }) => {
   done([Math.round(box.left + x), Math.round(box.top + y)]);
 });
 """
+PLACES = """
+const done = arguments[0];
+import(new URL("js/graph.js", document.baseURI)).then(({ view }) => {
+  done(Object.fromEntries(view.sigma.getGraph().mapNodes((node, { label, x, y }) => [label, [x, y]])));
+});
+"""
 INK = """
 const canvas = document.querySelector("canvas.areas");
 return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
@@ -219,12 +225,17 @@ def test_message_becomes_fact_and_shows_its_cost(page, offline):
     offline.add("I live in Bergen.", speaker="Liv", at="2024-01-10", namespace="live/1")
     page.open("ns=live/1")
     page.shows("listening")
+    page.until(lambda: page.run("return document.documentElement.dataset.placed"))
+    before = page.driver.execute_async_script(PLACES)
     page.driver.find_element(By.CSS_SELECTOR, "#say input").send_keys("Liv")
     page.driver.find_element(By.CSS_SELECTOR, "#say textarea").send_keys("I moved to Oslo.", Keys.ENTER)
     page.shows("no model call")
     page.shows("Liv lives in Oslo", "#feed")
     page.shows("Oslo", "#side")
     page.until(lambda: page.run("return document.querySelectorAll('#feed .chip.ended').length"))
+    places = page.driver.execute_async_script(PLACES)
+    assert places.pop("Oslo") not in before.values()
+    assert places == before, "entities stay where they are"
     assert page.violations() == []
 
 

@@ -5,7 +5,7 @@ import { drawAreas } from "./areas.js";
 import { afterFrame } from "./dom.js";
 import { count as countWords } from "./i18n.js";
 import { drawLabels, labels, takeName, takePredicate } from "./labels.js";
-import { SMALL, firstPositions, place, stop } from "./layout.js";
+import { SMALL, firstPositions, keepPositions, place, stop } from "./layout.js";
 import { look, onLook } from "./looking.js";
 import { state } from "./store.js";
 import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
@@ -103,7 +103,8 @@ function load() {
   const before = new Map();
   drawn.forEachNode((_, attributes) => before.set(attributes.entity, [attributes.x, attributes.y]));
   const kept = before.size > 0 && graph.entities.id.some((id) => before.has(id));
-  const positions = firstPositions(graph, kept ? before : null);
+  const still = kept ? keepPositions(graph, before) : null;
+  const positions = still ?? firstPositions(graph, kept ? before : null);
   const next = new Graphology({ multi: true, type: "directed" });
   const { hues: ranked } = predicateHues(graph);
   hues = ranked;
@@ -139,6 +140,7 @@ function load() {
   sigma.setGraph(next); // draws it, once
   performance.mark("graph drawn");
   if (coarse) afterFrame(() => drawWhole(next, positions, kept), 300);
+  else if (still) stop();
   else arrange(positions, kept);
 }
 
@@ -181,7 +183,7 @@ export function arrange(positions, kept = false) {
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches || navigator.webdriver;
   const shown = drawn;
   if (!graph.entities.id.length) return stop();
-  const rounds = kept ? 60 : large ? 120 : 600;
+  const rounds = large ? (kept ? 60 : 120) : 600;
   const { width, height } = sigma.getDimensions();
   aspect = width / height;
   place(graph, positions, { rounds, aspect, every: large || still ? 1500 : 60 }, ({ positions: moved, done }) => {
@@ -308,7 +310,7 @@ function reduceEdge(edge, attributes) {
   const dark = lit.links.size || lit.entities.size ? !inLight : false;
   let shade = DIFFERENCES[best] ? colour(DIFFERENCES[best]) : colour(`predicate-${hues[linkPredicate[link]]}`);
   let size = (best === HOLDS ? 1.8 : 2.4) + Math.min(3, 0.9 * Math.log2(linkFacts[link]));
-  if (best === HOLDS && look.doubtsA.size && isDoubtfulLink(link)) { shade = colour("doubtful"); size = 2; }
+  if (best === HOLDS && isDoubtfulLink(link)) { shade = colour("doubtful"); size = 2; }
   if (dark) shade = colour("ghost");
   if (inLight) { size = 3; shade = DIFFERENCES[best] ? shade : colour("accent"); }
   const label = !dark && (inLight || graph.links.length <= FEW || besideChosen(link)) ? nameOf(link) : null;
@@ -329,9 +331,12 @@ function besideChosen(link) {
   return chosen !== undefined && lively[chosen] <= 16 && (graph.links.source[link] === chosen || graph.links.target[link] === chosen);
 }
 
+// Return whether a shown fact of a link is doubtful, or disputed by a review that waits.
 function isDoubtfulLink(link) {
-  const { graph, doubtsA } = look;
-  return graph.links.facts.of(link).some((fact) => doubtsA.has(graph.facts.id[fact]));
+  const { graph, doubtsA, states } = look;
+  const { starts, items } = graph.links.facts;
+  for (let i = starts[link]; i < starts[link + 1]; i++) if (states[items[i]] && (graph.disputed[items[i]] || (doubtsA.size && doubtsA.has(graph.facts.id[items[i]])))) return true;
+  return false;
 }
 
 export function wordsOf(predicate) {

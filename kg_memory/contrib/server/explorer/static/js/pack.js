@@ -45,7 +45,7 @@ export function pack(positions, { linked, single }, links, aspect) {
   return moved;
 }
 
-function middleLength(positions, { source, target, length }) {
+export function middleLength(positions, { source, target, length }) {
   const lengths = new Float32Array(length);
   for (let link = 0; link < length; link++) lengths[link] = Math.hypot(positions[2 * source[link]] - positions[2 * target[link]], positions[2 * source[link] + 1] - positions[2 * target[link] + 1]);
   return lengths.sort()[length >> 1] || 1;
