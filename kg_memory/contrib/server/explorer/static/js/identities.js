@@ -13,6 +13,7 @@ export function openMerge(place, entity) {
   openDialog(t("merge into", { name: entity.name }), (form, close) => {
     const input = element("input", { type: "search", autocomplete: "off", autofocus: true });
     const reason = element("input", { type: "text" });
+    const stays = element("select", {}, element("option", { value: "this" }, entity.name), element("option", { value: "other" }, t("other entity")));
     const found = element("div.scroll", { role: "radiogroup", "aria-label": t("other entity") });
     const list = () => {
       const words = input.value.trim().toLowerCase();
@@ -24,11 +25,13 @@ export function openMerge(place, entity) {
     };
     input.addEventListener("input", list);
     list();
-    form.append(element("p.soft", {}, t("merge intro")), field(t("other entity"), input), found, field(t("reason"), reason), buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("merge"))));
+    form.append(element("p.soft", {}, t("merge intro")), field(t("other entity"), input), found, field(t("stays"), stays), field(t("reason"), reason), buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("merge"))));
     form.addEventListener("submit", () => {
       const other = new FormData(form).get("other");
+      const [stay, go] = stays.value === "this" ? [entity.id, other] : [other, entity.id];
       act(async () => {
-        const answer = await post(`entities/${encodeURIComponent(entity.id)}/merge`, { others: [other], reason: reason.value });
+        const answer = await post(`entities/${encodeURIComponent(stay)}/merge`, { others: [go], reason: reason.value });
+        if (state.id === go) openEntity(stay);
         const [decision] = Array.isArray(answer) ? answer : answer.items;
         toast(t("merged"), { label: t("undo"), run: () => undoDecision(decision) });
       });
