@@ -5,7 +5,7 @@ import { showMinute, showPeriod } from "./dates.js";
 import { button, buttons, element, field, openDialog, toast } from "./dom.js";
 import { t } from "./i18n.js";
 import { showDecision } from "./entity.js";
-import { openEntity, openFact, section } from "./pieces.js";
+import { message, openEntity, openFact, section } from "./pieces.js";
 import { refresh } from "./refresh.js";
 import { state } from "./store.js";
 
@@ -17,6 +17,7 @@ let lastDecided = null;
 
 export async function showReview() {
   const [reviews, doubts, decided, identities] = await Promise.all([readAll("reviews"), readAll("identities/waiting"), read("reviews", { decided: true, limit: 20 }), read("identities", { limit: 20 })]);
+  await Promise.all(doubts.map(readSaid));
   items = [...reviews.map((review) => ({ review })), ...doubts.map((doubt) => ({ doubt }))];
   const closed = decided.items.filter((review) => review.ruling !== "waiting"); // undone reviews wait again
   waiting.count = items.length;
@@ -28,6 +29,13 @@ export async function showReview() {
     items.length ? list : element("p", {}, t("nothing waits")),
     closed.length + identities.items.length > 0 && section(t("decided"), element("div.stack", {}, identities.items.map(showDecision), closed.map((review) => showVerdict(review, null)))),
   ].filter(Boolean);
+}
+
+// Add to a doubt the last message about each of its entities without facts.
+async function readSaid(doubt) {
+  const bare = [doubt.entity, doubt.second].filter((entity, side) => entity && !doubt.latest[side].length);
+  const cards = await Promise.all(bare.map((entity) => read(`entities/${encodeURIComponent(entity.id)}`, { limit: 1 })));
+  doubt.said = new Map(cards.filter((card) => card.episodes.length).map(({ entity, episodes: [last] }) => [entity.id, message(last)]));
 }
 
 export async function countWaiting() {
@@ -53,7 +61,7 @@ export function showVerdict(review, about = null, current = false) {
 }
 
 function showDoubt(doubt, current) {
-  const side = (entity, latest) => [element("dt", {}, button(entity.name, () => openEntity(entity.id), {}, ".link")), element("dd", {}, latest.length ? latest.join(" · ") : "–")];
+  const side = (entity, latest) => [element("dt", {}, button(entity.name, () => openEntity(entity.id), {}, ".link")), element("dd", {}, latest.length ? latest.join(" · ") : (doubt.said.get(entity.id) ?? "–"))];
   return element("div.verdict", { "aria-current": String(current), data: { doubt: doubt.id } },
     element("p", {}, element("span.chip.disputed", {}, t("same?")), " ", t("doubt", { first: doubt.entity.name, second: doubt.second?.name ?? "?" })),
     element("dl.pair", {}, side(doubt.entity, doubt.latest[0]), doubt.second && side(doubt.second, doubt.latest[1])),
