@@ -24,13 +24,14 @@ export async function showEntity() {
   const place = look.graph.entityPlace.get(id);
   const [card, decisions] = await Promise.all([read(`entities/${encodeURIComponent(id)}`, { limit: 60 }), decisionsAbout(id)]);
   const { entity } = card;
+  const others = entity.aliases.filter((name) => name !== entity.name);
   lanes = place === undefined ? null : drawLanes(place);
   facts = place === undefined ? null : factsByPredicate(place);
   listen(place);
   return [
     element("div.title", {},
       element("div.row", {}, place !== undefined && entityDot(place), element("h2.grow", {}, entity.name), element("span.chip", {}, entity.type)),
-      entity.aliases.length > 1 && element("p.faint.small", {}, t("also called", { names: entity.aliases.filter((name) => name !== entity.name).join(", ") }))),
+      others.length > 0 && element("p.faint.small", {}, t("also called", { names: others.join(", ") }))),
     element("div.actions", {},
       button(t("show in graph"), () => { set({ pane: "graph" }); centre(place); }, { disabled: place === undefined }),
       button(state.focus === id ? t("leave neighbourhood") : t("neighbourhood"), () => toggleFocus(id), { "aria-pressed": String(state.focus === id) })),
