@@ -135,7 +135,7 @@ function drawAxis() {
   }
   lines.push(
     drawing("text.name", { x: left + size.width - 6, y: size.height - 6, "text-anchor": "end" }, `${t("valid on")} →`),
-    drawing("text.name", { x: left + 6, y: 14 }, `↑ ${believed.brief && look.graph.created.length ? t("learned within", { day: showDay(believed.brief[0]), span: count("seconds", Math.ceil((believed.brief[1] - believed.brief[0]) / 1000) || 1) }) : t("known on")}`),
+    drawing("text.name", { x: left + 6, y: 14 }, `↑ ${believed.brief && look.graph.created.length ? t("learned within", { day: showDay(believed.brief[0]), span: count("seconds", Math.ceil((believed.brief[1] - believed.brief[0]) / 1000) || 1) }) : t(believed.kind === "changes" ? "known on, by changes" : "known on")}`),
   );
   replace(parts.axis, lines);
 }
