@@ -30,7 +30,7 @@ from benchmarks.exports import read_export
 from benchmarks.fabrications_data import Planted, Scene, plant
 from benchmarks.reading import DATA, Conversation
 from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.offline.model import OfflineModel
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.runtime.effects import Ask
 
 JSON = dict[str, Any]

@@ -25,8 +25,8 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from benchmarks.graphiti_prompts import block
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
-from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.runtime.effects import Ask

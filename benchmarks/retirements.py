@@ -28,8 +28,8 @@ from benchmarks.database import fresh_database
 from benchmarks.ingest_cost_dense import dense
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.chats import read
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.contrib.offline.embeddings import LocalEmbeddings
-from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.models.graph import EpisodeInput, Fact
 from kg_memory.runtime.effects import Ask

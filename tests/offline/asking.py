@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kg_memory.contrib.offline.model import OfflineModel
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import ExtractedFact
 from kg_memory.runtime.effects import Ask

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.offline.model import OfflineModel
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Ask

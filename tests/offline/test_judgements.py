@@ -1,6 +1,6 @@
 import pytest
 
-from kg_memory.contrib.offline.model import OfflineModel
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.errors import ModelError
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import Reflection

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kg_memory.contrib.offline import OfflineModel
 from kg_memory.contrib.offline.judging import JudgedFact, judge_facts
-from kg_memory.contrib.offline.model import OfflineModel
 from kg_memory.llm import prompts
 from kg_memory.llm.prompts.answers import VerdictKind
 from kg_memory.runtime.effects import Ask

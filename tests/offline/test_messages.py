@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kg_memory.contrib.offline import chinese
-from kg_memory.contrib.offline.model import OfflineModel
+from kg_memory.contrib.offline import OfflineModel, chinese
 from kg_memory.llm import prompts
 from kg_memory.runtime.effects import Ask
 from tests.offline import asking

@@ -1,8 +1,7 @@
-"""`OfflineModel` answers all prompts of the memory by deterministic rules, in place of a language model."""
+"""The answers of `OfflineModel` to all prompts of the memory, by deterministic rules."""
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections import Counter
@@ -12,8 +11,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
-
-from pydantic import BaseModel
 
 from kg_memory.contrib.offline import facts, lexicon
 from kg_memory.contrib.offline.chinese import read_chinese
@@ -25,8 +22,6 @@ from kg_memory.contrib.offline.statements import PERSON, Mention, Parse, Scene, 
 from kg_memory.contrib.offline.summaries import describe_community, summarise_entity
 from kg_memory.errors import ModelError
 from kg_memory.llm.prompts.answers import MOST
-from kg_memory.runtime.effects import Ask
-from kg_memory.runtime.lifecycle import PerLoop
 from kg_memory.temporal.interval import parse_instant
 from kg_memory.text.identity import is_assistant
 from kg_memory.text.tokenise import terms
@@ -49,36 +44,8 @@ Fields = Mapping[str, Any]
 Answer = dict[str, Any]
 
 
-class OfflineModel:
-    """A model that reads English and Chinese by rules, without an API key or network; equal input gets equal answers.
-
-    It extracts the speaker, people, places, organisations, things and topics, and links each informative sentence to
-    the entities that it mentions. It recognises common ways to say that a fact has changed. Its quality is below that
-    of a language model.
-    """
-
-    name = "offline"
-    by_rules = True
-
-    def __init__(self) -> None:
-        self._turns = PerLoop(asyncio.Lock)
-
-    def answer(self, ask: Ask) -> BaseModel:
-        """Return the answer to *ask*, a prompt with values for its fields, as an object of the prompt's answer type.
-
-        Errors: `ModelError` for an unknown prompt.
-        """
-        answer: BaseModel = ask.prompt.answer.model_validate(_answer(ask.prompt.name, ask.fields))
-        return answer
-
-    async def aanswer(self, ask: Ask) -> BaseModel:
-        """Answer *ask* like `answer`, in a thread; concurrent calls are answered one at a time."""
-        # Concurrent answers would take as long together, and slow down the event loop.
-        async with self._turns.get():
-            return await asyncio.to_thread(self.answer, ask)
-
-
-def _answer(prompt: str, fields: Fields) -> Answer:
+def answer(prompt: str, fields: Fields) -> Answer:
+    """Return the answer to the prompt with the name *prompt* and the values *fields*; `ModelError` if it is unknown."""
     rule = _ANSWERS.get(prompt)
     if rule is None:
         names = ", ".join(sorted(_ANSWERS))
