@@ -98,12 +98,8 @@ def test_concurrent_contradictions_have_one_verdict_per_pair(driver, settings, m
 
 def test_concurrent_messages_form_one_chain(driver, settings, model, namespace, rows):
     def one(number: int) -> dict[str, Any]:
-        return {
-            "content": f"I see Oslo {number}",
-            "speaker": "Ann",
-            "at": f"2024-01-0{number + 1}",
-            "namespace": namespace,
-        }
+        said = {"content": f"I see Oslo {number}", "at": f"2024-01-0{number + 1}"}
+        return {"speaker": "Ann", "namespace": namespace, **said}
 
     eight_together(driver, settings, model, one)
     links = rows("MATCH (a:Episode)-[:NEXT]->(b:Episode) RETURN a.content AS a, b.content AS b")
