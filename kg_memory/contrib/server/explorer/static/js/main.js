@@ -15,7 +15,7 @@ import { startPlane } from "./plane.js";
 import { startPlaneBar } from "./plane-bar.js";
 import { onRefresh } from "./refresh.js";
 import { act, countWaiting } from "./review.js";
-import { startSide } from "./side.js";
+import { clearFilters, startSide } from "./side.js";
 import { notify, readLink, set, state, subscribe } from "./store.js";
 import { startTheme } from "./theme.js";
 import { askForKey, listNamespaces, startTop } from "./top.js";
@@ -80,10 +80,12 @@ function openLink(link) {
 
 // Show notes about the graph: limited to a neighbourhood, or communities not computed yet.
 function drawNote() {
-  const { graph, states } = look;
+  const { atA, graph, passes, states } = look;
   const place = graph.entityPlace.get(state.focus);
   const number = states.reduce((sum, one) => sum + (one ? 1 : 0), 0);
+  const hidden = atA.reduce((sum, one, fact) => sum + (one === 1 && !passes[fact] ? 1 : 0), 0);
   replace(shown, element("span", { id: "shown" }, count("facts shown|", number)),
+    hidden > 0 && place === undefined && element("span", {}, t("hidden by filters", { count: hidden.toLocaleString() }), " ", button(t("clear filters"), clearFilters, {}, ".link")),
     place !== undefined && element("span", {}, t("near", { name: graph.name(place) }), " ", button("−", () => set({ steps: Math.max(1, state.steps - 1) }), { "aria-label": t("fewer steps"), disabled: state.steps <= 1 }, ".quiet"), count("steps|", state.steps), button("+", () => set({ steps: Math.min(4, state.steps + 1) }), { "aria-label": t("more steps") }, ".quiet"), button(t("leave"), () => set({ focus: "" }, { push: true }), {}, ".link")));
   offer.hidden = !state.areas || !graph.entities.id.length || graph.communities.length > 0;
 }

@@ -30,7 +30,7 @@ function draw() {
   const find = element("input", { type: "search", value: words, placeholder: t("find entity"), "aria-label": t("find entity"), data: { control: "find" }, oninput: () => { words = find.value; drawEntities(); } });
   list = arrowKeys(element("div.entities"), "button");
   replace(side,
-    anyFilter() && element("section", {}, button(t("clear filters"), clear)),
+    element("section", {}, button(t("clear filters"), clearFilters, { disabled: !anyFilter() })),
     element("section", {}, element("h2", {}, t("all entities"), element("span", {}, graph.entities.id.length.toLocaleString())), find, list),
     types(graph), predicates(graph), element("section", {}, heading("kinds", "kinds of facts"), KINDS.map((kind) => toggle("kinds", kind, t(`kind ${kind}`), ".flat")),
       element("label.filter.flat", {}, element("input", { type: "checkbox", checked: state.unreviewed, data: { control: "unreviewed" }, onchange: (event) => set({ unreviewed: event.target.checked }) }), element("span", {}, t("what waits for review"))),
@@ -44,7 +44,7 @@ function anyFilter() {
   return ["types", "predicates", "kinds"].some((name) => state[name].length) || state.speaker || state.thread || state.source || state.trust > 0 || state.confidence > 0;
 }
 
-function clear() {
+export function clearFilters() {
   set({ types: [], predicates: [], kinds: [], speaker: "", thread: "", source: "", trust: 0, confidence: 0, unreviewed: true, focus: "" }, { push: true });
 }
 
