@@ -1,10 +1,10 @@
 // The card of an entity: its summary, swim lanes, facts, messages, and decisions on its identity.
 
 import { read, readAll } from "./api.js";
-import { showMinute } from "./dates.js";
+import { showMinute, showPeriod } from "./dates.js";
 import { button, element } from "./dom.js";
 import { count, t } from "./i18n.js";
-import { look, onLook } from "./looking.js";
+import { look, onLook, pointA } from "./looking.js";
 import { centre, wordsOf } from "./graph.js";
 import { forgettable, openForget } from "./forget.js";
 import { openMerge, openSplit, undoDecision } from "./identities.js";
@@ -16,6 +16,7 @@ const MOST_MESSAGES = 12;
 const MOST = 12; // facts of one predicate that are shown at once
 let lanes = null;
 let facts = null;
+let periods = new Map(); // of the card's facts as now known, which the columns have without their precision
 let resting = 0;
 let listening = false;
 
@@ -25,6 +26,7 @@ export async function showEntity() {
   const [card, decisions] = await Promise.all([read(`entities/${encodeURIComponent(id)}`, { limit: 60 }), decisionsAbout(id)]);
   const { entity } = card;
   const others = entity.aliases.filter((name) => name !== entity.name);
+  periods = new Map(card.facts.map((fact) => [fact.id, showPeriod(fact)]));
   lanes = place === undefined ? null : drawLanes(place);
   facts = place === undefined ? null : factsByPredicate(place);
   listen(place);
@@ -46,22 +48,23 @@ export async function showEntity() {
 }
 
 export function toggleFocus(id) {
-  set({ focus: state.focus === id ? "" : id, steps: 1 }, { push: true });
+  set({ focus: state.focus === id ? "" : id, steps: 1, pane: "graph" }, { push: true });
 }
 
-// List the facts by predicate: what holds at A, then what held at other times.
+// List the facts known at A by predicate: what is valid at A, then what is valid at other times.
 function factsByPredicate(place) {
   const { graph, atA } = look;
   const groups = new Map();
-  const facts = [...graph.factsOf.of(place)].sort((a, b) => Number(atA[b] === 1) - Number(atA[a] === 1));
+  const { believed } = pointA();
+  const facts = [...graph.factsOf.of(place)].filter((fact) => graph.beliefs.of(fact).some((belief) => graph.created[belief] <= believed)).sort((a, b) => Number(atA[b] === 1) - Number(atA[a] === 1));
   for (const fact of facts) {
     const name = wordsOf(graph.predicates[graph.predicate[fact]]);
     if (groups.has(name)) groups.get(name).push(fact);
     else groups.set(name, [fact]);
   }
-  const line = (fact) => element("li", {}, factLine(fact, { about: place, kind: atA[fact] === 1 ? "" : "over" }));
+  const line = (fact) => element("li", {}, factLine(fact, { about: place, kind: atA[fact] === 1 ? "" : "over", when: state.believed === null ? periods.get(graph.facts.id[fact]) : undefined }));
   return element("section", {}, element("h3", {}, t("found facts"), facts.length > 0 && element("span", {}, t("facts at A", { valid: facts.filter((fact) => atA[fact] === 1).length, all: facts.length }))),
-    facts.length === 0 && element("p.faint", {}, t("no facts")),
+    facts.length === 0 && element("p.faint", {}, t(graph.factsOf.of(place).length ? "no facts known" : "no facts")),
     [...groups].map(([name, listed]) => element("div.predicate-row", {}, element("span.soft", { "aria-hidden": "true" }, name), element("ul", { "aria-label": name }, listed.slice(0, MOST).map(line),
       listed.length > MOST && element("li", {}, element("details", {}, element("summary", {}, t("and more", { count: listed.length - MOST })), element("ul", {}, listed.slice(MOST, 200).map(line))))))));
 }
