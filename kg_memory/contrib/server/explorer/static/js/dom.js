@@ -79,7 +79,7 @@ export function toast(text, action = null) {
   const box = element("div.toasts", { role: "status", "aria-live": "off" }, element("div.toast", {}, element("span.grow", {}, text),
     action && button(action.label, () => { box.remove(); action.run(); })));
   shown = box;
-  document.body.append(box);
+  (document.querySelector("dialog[open]") ?? document.body).append(box); // a dialog covers the rest of the page
   announce(text);
   setTimeout(() => box.remove(), action ? 12000 : 5000);
 }

@@ -3,7 +3,8 @@
 import { post } from "./api.js";
 import { button, buttons, element, field, openDialog, toast } from "./dom.js";
 import { count, t } from "./i18n.js";
-import { failure, loading } from "./pieces.js";
+import { dropForgotten } from "./live.js";
+import { failure, loading, wordsOfMessage } from "./pieces.js";
 import { act } from "./review.js";
 import { set, state } from "./store.js";
 
@@ -40,6 +41,7 @@ function forgetNow(form, close, body) {
   act(async () => {
     try {
       const { receipt } = await post("forget", body);
+      dropForgotten(receipt);
       form.replaceChildren(...describeReceipt(receipt, close));
       form.querySelector("button")?.focus();
       const gone = [...receipt.entities, ...receipt.facts];
@@ -54,7 +56,7 @@ function forgetNow(form, close, body) {
 
 function describe(receipt) {
   const parts = PARTS.filter(([, name]) => receipt[name].length).map(([kind, name, words]) => element(`div.outcome.${kind || "plain"}`, { data: { part: name } },
-    element("h3", {}, `${t(words)}: ${receipt[name].length}`), element("ul", {}, receipt[name].slice(0, 200).map((id) => element("li", {}, receipt.texts[id] ?? id)))));
+    element("h3", {}, `${t(words)}: ${receipt[name].length}`), element("ul", {}, receipt[name].slice(0, 200).map((id) => element("li", {}, wordsOfMessage({ content: receipt.texts[id] ?? id }))))));
   return parts.length ? parts : [element("p", {}, t("nothing would go"))];
 }
 

@@ -107,6 +107,14 @@ function addChange(kind, change) {
   } else entries.unshift({ changes: [item] });
 }
 
+// Remove from the feed what was forgotten, and that a fact ended which is valid again.
+export function dropForgotten({ episodes, facts, restored }) {
+  const isGone = ({ kind, fact }) => facts.includes(fact.id) || (kind === "ended" && restored.includes(fact.id));
+  for (const entry of entries) entry.changes = entry.changes.filter((change) => !isGone(change));
+  entries.splice(0, entries.length, ...entries.filter(({ episode, changes }) => (episode ? !episodes.includes(episode.id) : changes.length)));
+  drawFeed();
+}
+
 function drawStatus() {
   if (!status) return;
   const words = [t(connected ? "listening" : "not listening")];
