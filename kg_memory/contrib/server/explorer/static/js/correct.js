@@ -1,18 +1,20 @@
 // The form that corrects a fact: its dates, or a replacement. Episodes stay as they are; a statement by the user is added.
 
 import { post, read } from "./api.js";
+import { typed } from "./dates.js";
 import { buttons, element, field, openDialog, toast } from "./dom.js";
 import { wordsOf } from "./graph.js";
 import { t } from "./i18n.js";
+import { dropForgotten } from "./live.js";
 import { look } from "./looking.js";
 import { openFact } from "./pieces.js";
-import { act } from "./review.js";
+import { act, setUndo } from "./review.js";
 
 export function openCorrect(fact) {
   openDialog(t("correct"), (form, close) => {
     const object = element("input", { type: "text", value: fact.objects.join(", ") });
-    const from = element("input", { type: "text", value: fact.valid_at?.slice(0, 10) ?? "", placeholder: "2024-05" });
-    const until = element("input", { type: "text", value: fact.invalid_at?.slice(0, 10) ?? "", placeholder: t("still so") });
+    const from = element("input", { type: "text", value: typed(fact.valid_at, fact.precision), placeholder: "2024-05" });
+    const until = element("input", { type: "text", value: typed(fact.invalid_at, fact.end_precision), placeholder: t("still so") });
     form.append(element("p", {}, fact.sentence), element("p.soft.small", {}, t("correct intro")), field(`${fact.subject} ${wordsOf(fact.predicate)}`, object), field(t("began"), from), field(t("ended on?"), until),
       buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("save"))));
     form.addEventListener("submit", () => act(async () => {
@@ -22,7 +24,9 @@ export function openCorrect(fact) {
         subject: fact.subject, predicate: fact.predicate, object: objects.length === 0 ? null : objects.length === 1 ? objects[0] : objects, ...typeOf(fact),
         ...(same ? { sentence: fact.sentence } : {}), ...(from.value ? { valid_at: from.value } : {}), ...(until.value ? { invalid_at: until.value } : {}), source: "explorer",
       });
-      toast(t(same && !(await stands(fact, from.value, until.value)) ? "dates stand" : "corrected"), { label: t("undo"), run: () => undo(fact, added.episode) });
+      const back = () => undo(fact, added.episode);
+      setUndo(back);
+      toast(t(same && !(await stands(fact, from.value, until.value)) ? "dates stand" : "corrected"), { label: `${t("undo")} (u)`, run: back });
       if (!same) await openStated(fact, added.episode);
     }));
   });
@@ -47,7 +51,9 @@ function undo(fact, episode) {
   openFact(fact.id); // before the other one is gone
   return act(async () => {
     const { plan } = await post("forget", { episode });
-    await post("forget", { episode, confirm: plan });
+    const { receipt } = await post("forget", { episode, confirm: plan });
+    dropForgotten(receipt);
+    setUndo(null);
     toast(t("undone"));
   });
 }

@@ -72,6 +72,11 @@ export function toInput(time) {
   return text.slice(0, 16).replace("T", " ");
 }
 
+// Return a time of a fact from the API for an input field, as precise as it is.
+export function typed(time, precision) {
+  return time?.slice(0, { year: 4, month: 7 }[precision] ?? 10) ?? "";
+}
+
 // Parse a typed date; return null for words, which the server must parse.
 export function fromInput(text) {
   const form = /^(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?$/.exec(text.trim());

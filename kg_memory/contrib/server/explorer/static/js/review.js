@@ -1,7 +1,7 @@
 // The inbox of waiting reviews, with keyboard control: uncertain verdicts, and doubts about identities.
 
 import { post, read, readAll } from "./api.js";
-import { showMinute, showPeriod } from "./dates.js";
+import { showMinute, showPeriod, typed } from "./dates.js";
 import { button, buttons, element, field, openDialog, toast } from "./dom.js";
 import { t } from "./i18n.js";
 import { showDecision } from "./entity.js";
@@ -54,6 +54,7 @@ export function showVerdict(review, about = null, current = false) {
     element("div.row.wrap", {}, element(`span.chip${open ? ".disputed" : ""}`, {}, t(`verdict ${review.kind}`)), element("span.chip", {}, t(`ruling ${review.ruling}`)), element("span.faint.small", {}, t("sure", { sure: review.confidence.toFixed(2) }))),
     element("dl.pair", {}, side("new", review.pending), side("stored", review.existing)),
     open && element("p", {}, t(`accepting ${review.kind}`, { later: review.pending.sentence, earlier: review.existing.sentence })),
+    open && element("p", {}, t("rejecting", { later: review.pending.sentence })),
     review.reason && element("p.soft", {}, review.reason),
     element("p.faint.small", {}, latest ? [t(`decided ${latest.decision}`, { by: latest.by, at: showMinute(latest.at) }), latest.reason && `: ${latest.reason}`] : t("judged by", { by: review.decided_by === "auto" ? t("the model or the rules") : review.decided_by, at: showMinute(review.created_at) })),
     element("div.actions", {}, (open || latest?.decision === "reject") && button(t("accept"), () => decide(review, "accept"), {}, open ? ".primary" : ""), latest?.decision !== "reject" && button(t("reject"), () => decide(review, "reject")), button(t("edit…"), () => openEdit(review)),
@@ -93,6 +94,11 @@ async function decideDoubt(doubt, choice) {
   });
 }
 
+// Let the key u run `back`.
+export function setUndo(back) {
+  lastDecided = { undo: back };
+}
+
 export async function act(run) {
   try {
     await run();
@@ -105,22 +111,23 @@ export async function act(run) {
 function openEdit(review) {
   openDialog(t("edit verdict"), (form, close) => {
     const kind = element("select", {}, KINDS.map((name) => element("option", { value: name, selected: name === review.kind }, t(`verdict ${name}`))));
-    const from = element("input", { type: "text", value: review.pending.valid_at?.slice(0, 10) ?? "", placeholder: "2024-05" });
-    const until = element("input", { type: "text", value: review.pending.invalid_at?.slice(0, 10) ?? "", placeholder: t("still so") });
+    const was = { from: typed(review.pending.valid_at, review.pending.precision), until: typed(review.pending.invalid_at, review.pending.end_precision) };
+    const from = element("input", { type: "text", value: was.from, placeholder: "2024-05" });
+    const until = element("input", { type: "text", value: was.until, placeholder: t("still so") });
     const reason = element("input", { type: "text" });
-    form.append(element("p.soft", {}, review.pending.sentence), field(t("relation"), kind), field(t("began"), from), field(t("ended on?"), until), field(t("reason"), reason),
+    form.append(element("p.soft", {}, review.pending.sentence), field(t("relation"), kind), field(t("later began"), from), field(t("later ended"), until), field(t("reason"), reason),
       buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("save"))));
     form.addEventListener("submit", () => decide(review, "edit", {
       verdict: kind.value, reason: reason.value,
-      ...(from.value && from.value !== review.pending.valid_at?.slice(0, 10) ? { valid_at: from.value } : {}),
-      ...(until.value && until.value !== review.pending.invalid_at?.slice(0, 10) ? { invalid_at: until.value } : {}),
+      ...(from.value && from.value !== was.from ? { valid_at: from.value } : {}),
+      ...(until.value && until.value !== was.until ? { invalid_at: until.value } : {}),
     }));
   });
 }
 
 // Handle the inbox's keyboard shortcuts; return true if one matched.
 export function reviewKey(key) {
-  if (key === "u" && lastDecided) { lastDecided.undo(); return true; }
+  if (key === "u" && lastDecided?.undo) { lastDecided.undo(); return true; }
   if (state.view !== "review" || !items.length) return false;
   const { review, doubt } = items[chosen];
   switch (key) {
