@@ -46,12 +46,17 @@ function hueOf(type, place) {
   return type === "Entity" ? 7 : place % 8;
 }
 
+const given = new Map(); // the colours of predicates, which they keep while the page is open
+
 // Give each of the seven most frequent predicates a colour.
 export function predicateHues(graph) {
   const counts = new Uint32Array(graph.predicates.length);
   for (const predicate of graph.predicate) counts[predicate]++;
   const ranked = [...counts.keys()].sort((a, b) => counts[b] - counts[a]);
   const hues = new Uint8Array(counts.length).fill(7);
-  ranked.slice(0, 7).forEach((predicate, rank) => { hues[predicate] = rank; });
+  const names = ranked.slice(0, 7).map((place) => graph.predicates[place]);
+  for (const name of given.keys()) if (!names.includes(name)) given.delete(name);
+  for (const name of names) if (!given.has(name)) given.set(name, [0, 1, 2, 3, 4, 5, 6].find((hue) => ![...given.values()].includes(hue)));
+  ranked.slice(0, 7).forEach((place) => { hues[place] = given.get(graph.predicates[place]); });
   return { hues, counts, ranked };
 }
