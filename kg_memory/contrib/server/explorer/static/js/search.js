@@ -7,7 +7,7 @@ import { lightUp } from "./graph.js";
 import { look, pointA } from "./looking.js";
 import { showPeriod } from "./dates.js";
 import { apiFactLine, isQuote, message, openEntity, openFact, quoteOf, section } from "./pieces.js";
-import { state } from "./store.js";
+import { set, state } from "./store.js";
 
 export async function showSearch() {
   if (!state.q.trim()) return [element("p.soft", {}, t("search intro"))];
@@ -22,7 +22,7 @@ export async function showSearch() {
   light(results);
   return [
     answer(results),
-    element("div.title", {}, answerLine(results), results.time && element("p.faint.small", {}, results.time.reading)),
+    element("div.title", {}, answerLine(results), results.time && element("p.faint.small", {}, results.time.reading, " ", results.time.words && results.time.since && state.at === null && button(t("show then"), () => set({ at: Date.parse(results.time.since) }, { push: true }), {}, ".link"))),
     context.text && element("details", { open: true }, element("summary", {}, t("what an agent gets", { tokens: context.tokens })), element("pre.context", { tabIndex: 0 }, context.text)),
     list(t("found facts"), results.facts, (fact) => [isQuote(fact) ? fact.sources.slice(0, 1).map(quoteOf) : lit(apiFactLine(fact, showPeriod(fact)), [fact.id], []), parts(explain("facts", fact.id))]),
     list(t("found entities"), results.entities, (entity) => [lit(element("button.fact-line", { type: "button", onclick: () => openEntity(entity.id) }, element("span", {}, entity.name), element("span.when", {}, entity.type)), [], [entity.id]), parts(explain("entities", entity.id))]),
@@ -70,9 +70,9 @@ function leftOut(results) {
   return element("details", {}, element("summary", {}, t("left out", { count: out.length })), element("ul.lines", {}, out.slice(0, 60).map((one) => element("li", {}, element("p", {}, one.text || one.id), element("p.faint.small", {}, one.left_out)))));
 }
 
-// Highlight the first results, and a path to each from the entities that the question names, if the search is still shown.
+// Highlight the answer, and a path to it from the entities that the question names, if the search is still shown.
 function light(results) {
-  if (state.view === "search") lightUp(...findLight(results.facts.slice(0, 3).map((fact) => fact.id), []));
+  if (state.view === "search") lightUp(...findLight(results.facts.slice(0, 1).map((fact) => fact.id), []));
 }
 
 function lit(node, facts, entities) {
