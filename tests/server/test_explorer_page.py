@@ -165,7 +165,7 @@ def test_forget_dialog_shows_effects_before_deletion(page, offline):
     assert page.violations() == []
     assert offline.stats(namespace="forget/1").episodes == 2
     page.click("Forget for good", "dialog")
-    page.shows("None of its ids is left", "dialog")
+    page.shows("No stored value has its ids", "dialog")
     assert page.violations() == []
     assert [fact.objects for fact in offline.facts.about("Liv", namespace="forget/1")] == [("Bergen",)]
 

@@ -105,7 +105,7 @@ def test_saved_memories_are_traced_deleted_and_disabled(page, offline):
     page.shows("Facts that hold again: 1", "dialog")
     assert offline.stats(namespace="saved/1").episodes == 3
     page.click("Forget for good", "dialog")
-    page.shows("None of its ids is left", "dialog")
+    page.shows("No stored value has its ids", "dialog")
     page.click("Close", "dialog")
     page.shows("Bergen", "#saved")
     assert "Oslo" not in page.text("#saved")
@@ -168,6 +168,8 @@ def test_cross_hairs_move_by_arrow_keys(page):
     page.until(lambda: "believed" in read_link(page))
     handle.send_keys(Keys.PAGE_DOWN)
     page.until(lambda: count_shown(page) == 0)
+    page.click("Nora", "#side")
+    page.shows("Nothing was known yet at A")
 
 
 def test_filters_show_fewer_facts(page, offline):
@@ -183,6 +185,7 @@ def test_filters_show_fewer_facts(page, offline):
         page.until(lambda: 0 < count_shown(page) < every)
         page.until(lambda control=control: control.split()[0] in read_link(page))
         assert page.violations() == [], control
+        assert "hidden by filters" in page.text("#graph")
         fewer = count_shown(page)
         if control == "speaker":
             page.driver.refresh()
@@ -237,6 +240,12 @@ def test_message_becomes_fact_and_shows_its_cost(page, offline):
     assert places.pop("Oslo") not in before.values()
     assert places == before, "entities stay where they are"
     assert page.violations() == []
+    page.click("Liv lives in Oslo", "#feed")
+    page.click("Forget this message", "#panel")
+    page.click("Forget for good", "dialog")
+    page.click("Close", "dialog")
+    page.press("l")
+    page.until(lambda: "Liv" not in page.text("#feed"))
 
 
 def test_fact_view_shows_premises_and_consequences(page, offline):

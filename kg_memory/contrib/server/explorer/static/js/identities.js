@@ -23,6 +23,7 @@ export function openMerge(place, entity) {
       found.replaceChildren(...matches.slice(0, 30).map((one) => element("label.check", {}, element("input", { type: "radio", name: "other", value: graph.entities.id[one], required: true }),
         element("span", {}, graph.name(one), element("span.faint.small", {}, ` ${graph.types[graph.entityType[one]]} · ${count("facts", graph.factsOf.of(one).length)}`)))));
     };
+    found.addEventListener("change", ({ target }) => { stays.options[1].text = graph.name(graph.entityPlace.get(target.value)); });
     input.addEventListener("input", list);
     list();
     form.append(element("p.soft", {}, t("merge intro")), field(t("other entity"), input), found, field(t("stays"), stays), field(t("reason"), reason), buttons(close, t("cancel"), element("button.primary", { type: "submit" }, t("merge"))));

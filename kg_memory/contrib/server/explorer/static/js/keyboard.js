@@ -23,7 +23,7 @@ export function startKeyboard() {
 function take(key) {
   if (reviewKey(key)) return true;
   if (key in VIEWS) set({ view: VIEWS[key], id: "", pane: "panel" }, { push: true });
-  else if (key === "/") document.getElementById("search").focus();
+  else if (key === "/") document.getElementById("search").select();
   else if (key === "c") toggleCompare();
   else if (key === "n") toNow();
   else if (key === "[" || key === "]") toChange(key === "]" ? 1 : -1);

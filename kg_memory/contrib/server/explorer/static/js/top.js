@@ -8,7 +8,7 @@ import { set, state, subscribe, toLink } from "./store.js";
 import { toggleTheme } from "./theme.js";
 
 export function startTop(bar, applyTheme) {
-  const names = element("select", { id: "namespaces", "aria-label": t("namespace"), title: t("namespace"), onchange: () => choose(names) });
+  const names = element("select", { id: "namespaces", "aria-label": t("namespace"), title: t("namespace"), onchange: () => { names.blur(); choose(names); } });
   const search = element("input", { type: "search", id: "search", placeholder: t("search placeholder"), "aria-label": t("search"), autocomplete: "off", value: state.q });
   const form = element("form", { role: "search", onsubmit: (event) => { event.preventDefault(); set({ view: "search", q: search.value.trim(), id: "", pane: "panel" }, { push: true }); } }, glyph("search"), search, element("kbd", { "aria-hidden": "true" }, "/"));
   const counts = element("span.counts", { id: "counts" });
