@@ -144,11 +144,11 @@ def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Doc
     if results.abstains:
         return []
     ranked = [
-        (rank, place, _document(item, results))
+        (rank, place, item)
         for place, kind in enumerate(kinds)
         for rank, item in enumerate(item for item in getattr(results, kind) if not getattr(item, "withheld", False))
     ]
-    return [document for *_, document in sorted(ranked, key=lambda entry: entry[:2])][:k]
+    return [_document(item, results) for *_, item in sorted(ranked, key=lambda entry: entry[:2])[:k]]
 
 
 def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
