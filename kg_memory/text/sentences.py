@@ -142,20 +142,23 @@ def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: 
 def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
     """Return the sentences of *text* that contain most of *words*, in about *length* characters at most.
 
-    Where there is room, the sentences after these are added. "…" replaces the sentences that are left out. A text that
-    is short enough is returned unchanged.
+    Of sentences with equally many, the one with more other words comes first, which a greeting has not. Where there is
+    room, the sentences after these are added. "…" replaces the sentences that are left out. A text that is short enough
+    is returned unchanged.
     """
     if len(text) <= length:
         return text
     sentences = [sentence.text for sentence in split_sentences(text)] or [text]
-    hits = [len(words.intersection(terms(sentence))) for sentence in sentences]
-    weights = [hits[index] + hits[index - 1] / 4 if index else hits[0] + 0.1 for index in range(len(hits))]
+    found = [frozenset(terms(sentence)) for sentence in sentences]
+    hits = [len(words & own) for own in found]
+    before = [0, *hits]
+    weights = [hits[index] + before[index] / 4 + len(own) / 50 for index, own in enumerate(found)]
     room, chosen = length, set[int]()
     for index in sorted(range(len(sentences)), key=lambda index: -weights[index]):
         if len(sentences[index]) <= room:
             chosen.add(index)
             room -= len(sentences[index]) + 1
-    best = max(range(len(sentences)), key=hits.__getitem__)
+    best = max(range(len(sentences)), key=weights.__getitem__)
     if best not in chosen:
         return _stretch(text, words, length)
     parts = [sentences[index] if index in chosen else "…" for index in range(len(sentences))]

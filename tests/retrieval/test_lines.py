@@ -34,6 +34,11 @@ def test_excerpt_returns_stretch_with_words_of_question():
     assert len(stretch) <= 304
 
 
+def test_excerpt_prefers_content_to_greetings():
+    text = "Thanks for the tip, Caroline. Last month I got hurt and took a break from pottery. I'll do that."
+    assert excerpt(text, {"book"}, 60) == "… Last month I got hurt and took a break from pottery. …"
+
+
 def test_excerpt_cuts_long_text_without_spaces():
     assert len(excerpt("x" * 100_000, set(), 500)) <= 504
     assert excerpt("?! " * 400, {"oak"}, 300)
