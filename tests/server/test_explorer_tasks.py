@@ -180,6 +180,9 @@ def test_filters_show_fewer_facts(page, offline):
     offline.facts.add("Tom", "owns", "boat", trust=0.5, confidence=0.5, source="letters", namespace="demo")
     page.open("ns=demo")
     every = count_shown(page)
+    page.run("""document.querySelector('[aria-label="Only Place"]').click()""")
+    page.until(lambda: 0 < count_shown(page) < every)
+    page.click("all", "#side")
     for control, value in (filter_.split(",") for filter_ in FILTERS.split("|")):
         page.run(FILTER, control, value)
         page.until(lambda: 0 < count_shown(page) < every)

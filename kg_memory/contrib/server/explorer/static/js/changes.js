@@ -2,7 +2,7 @@
 
 import { button, element } from "./dom.js";
 import { t } from "./i18n.js";
-import { listChanges, look, onLook, pointA, pointB } from "./looking.js";
+import { anyFilter, listChanges, look, onLook, pointA, pointB } from "./looking.js";
 import { showMinute } from "./dates.js";
 import { factLines } from "./pieces.js";
 import { toggleCompare } from "./plane-bar.js";
@@ -37,7 +37,7 @@ function content() {
   shown.sort((one, other) => Number(other === state.id) - Number(one === state.id));
   return [
     element("p.soft", {}, t("from A to B", { a: showMinute(a.time), heldA: showMinute(a.believed), b: showMinute(b.time), heldB: showMinute(b.believed) })),
-    shown.length === 0 && element("p", {}, t("no difference")),
+    shown.length === 0 && element("p", {}, t(anyFilter() ? "no difference shown" : "no difference")),
     ...shown.map((kind) => element("section", {}, element("h3", {}, element(`span.chip.${kind}`, {}, t(kind)), element("span", {}, lists[kind].length.toLocaleString())),
       element("p.faint.small", {}, t(`${kind} hint`)), factLines(lists[kind], { kind, point: kind === "begun" || kind === "ended" ? b : a }))),
   ].filter(Boolean);

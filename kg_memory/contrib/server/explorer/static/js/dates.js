@@ -67,9 +67,9 @@ export function showSpan(from, until, known) {
 
 // Return a time for an input field, shortened to its precision.
 export function toInput(time) {
-  const text = new Date(time).toISOString();
+  const text = new Date(1000 * Math.ceil(time / 1000)).toISOString(); // not before what was known at that time
   if (time % DAY === 0) return text.slice(0, 10);
-  return text.slice(0, 16).replace("T", " ");
+  return text.slice(0, time % 60000 ? 19 : 16).replace("T", " ");
 }
 
 // Return a time of a fact from the API for an input field, as precise as it is.

@@ -25,6 +25,7 @@ export async function showEntity() {
   const place = look.graph.entityPlace.get(id);
   const [card, decisions] = await Promise.all([read(`entities/${encodeURIComponent(id)}`, { limit: 60 }), decisionsAbout(id)]);
   const { entity } = card;
+  const known = card.episodes.filter((episode) => Date.parse(episode.created_at) <= pointA().believed);
   const others = entity.aliases.filter((name) => name !== entity.name);
   periods = new Map(card.facts.map((fact) => [fact.id, showPeriod(fact)]));
   lanes = place === undefined ? null : drawLanes(place);
@@ -43,7 +44,7 @@ export async function showEntity() {
     decisions.length > 0 && section(t("identity"), decisions.map(showDecision)),
     card.communities.length > 0 && section(t("communities"), card.communities.map((community) => element("p", {}, element("strong", {}, community.name), community.summary && element("span.soft", {}, ` — ${community.summary}`)))),
     element("div.actions", {}, button(t("merge…"), () => openMerge(place, entity)), button(t("split…"), () => openSplit(place, entity)), button(t("forget…"), () => openForget({ entity: id }, entity.name), {}, ".danger")),
-    card.episodes.length > 0 && section(t("mentioned in"), element("div.stack", {}, card.episodes.slice(0, MOST_MESSAGES).map((episode) => forgettable(message(episode), episode.id, ".on-hover")))),
+    known.length > 0 && section(t("mentioned in"), element("div.stack", {}, known.slice(0, MOST_MESSAGES).map((episode) => forgettable(message(episode), episode.id, ".on-hover")))),
   ].filter(Boolean);
 }
 

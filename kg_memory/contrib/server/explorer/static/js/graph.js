@@ -6,7 +6,7 @@ import { afterFrame } from "./dom.js";
 import { count as countWords } from "./i18n.js";
 import { drawLabels, labels, takeName, takePredicate } from "./labels.js";
 import { SMALL, firstPositions, keepPositions, place, stop } from "./layout.js";
-import { look, onLook } from "./looking.js";
+import { look, onLook, showsOneType } from "./looking.js";
 import { state } from "./store.js";
 import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
 
@@ -78,7 +78,9 @@ export function startGraph(stage, areas, on) {
   sigma.on("doubleClickNode", (event) => { event.preventSigmaDefault(); handlers.near(Number(event.node)); });
   sigma.on("clickEdge", ({ edge }) => handlers.link(Number(edge)));
   sigma.on("enterNode", () => { stage.style.cursor = "pointer"; });
-  sigma.on("leaveNode", () => { stage.style.cursor = ""; sigma.hoveredNode = null; }); // sigma keeps it if the pointer leaves the graph
+  const leaveNode = () => { stage.style.cursor = ""; sigma.hoveredNode = null; sigma.scheduleHighlightedNodesRender(); };
+  sigma.on("leaveNode", leaveNode);
+  stage.addEventListener("pointerleave", leaveNode); // sigma keeps the ring if the pointer leaves the graph
   sigma.on("enterEdge", () => { stage.style.cursor = "pointer"; });
   sigma.on("leaveEdge", () => { stage.style.cursor = ""; });
   sigma.on("afterRender", () => drawLabels(sigma, drawn, font));
@@ -264,7 +266,6 @@ function redraw() {
 }
 
 let next = 0;
-
 function drawSome(touched) {
   cancelAnimationFrame(next);
   const links = [];
@@ -291,7 +292,7 @@ function isLarge() {
 function reduceNode(node, attributes) {
   const i = Number(node);
   const { graph } = look;
-  const hidden = state.types.includes(graph.types[graph.entityType[i]]) || (state.focus && !lively[i] && graph.entities.id[i] !== state.focus);
+  const hidden = (state.types.includes(graph.types[graph.entityType[i]]) && !(lively[i] && showsOneType())) || (state.focus && !lively[i] && graph.entities.id[i] !== state.focus);
   const chosen = state.view === "entity" && state.id === attributes.entity;
   const faded = (lit.entities.size && !lit.entities.has(i)) || !lively[i];
   return {

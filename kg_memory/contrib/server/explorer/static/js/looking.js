@@ -61,6 +61,15 @@ function stand() {
   for (let i = 0; i < states.length; i++) if (!passes[i]) states[i] = 0;
 }
 
+// Return whether one type of entities is shown alone: then with all that it is linked to.
+export function showsOneType() {
+  return look.graph.types.filter((type) => !state.types.includes(type)).length === 1;
+}
+
+export function anyFilter() {
+  return ["types", "predicates", "kinds"].some((name) => state[name].length) || state.speaker || state.thread || state.source || state.trust > 0 || state.confidence > 0;
+}
+
 function filter() {
   const { graph, passes } = look;
   const hiddenTypes = new Set(state.types);
@@ -69,12 +78,13 @@ function filter() {
   const typeHidden = graph.types.map((type) => hiddenTypes.has(type));
   const predicateHidden = graph.predicates.map((predicate) => hiddenPredicates.has(predicate));
   const stated = findStated(graph);
+  const isSole = showsOneType();
+  const seen = (entity) => entity >= 0 && !typeHidden[graph.entityType[entity]];
   for (let fact = 0; fact < graph.size; fact++) {
     const subject = graph.subject[fact];
     const objects = graph.facts.object[fact];
-    const seen = (entity) => entity >= 0 && !typeHidden[graph.entityType[entity]];
     passes[fact] = Number(
-      seen(subject) && (!objects.length || objects.some(seen)) && !predicateHidden[graph.predicate[fact]] &&
+      (isSole ? [subject, ...objects].some(seen) : seen(subject) && (!objects.length || objects.some(seen))) && !predicateHidden[graph.predicate[fact]] &&
       !hiddenKinds.has(graph.kind[fact]) && graph.trust[fact] >= state.trust && graph.confidence[fact] >= state.confidence && (!stated || stated[fact]),
     );
   }

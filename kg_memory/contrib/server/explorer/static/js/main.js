@@ -2,6 +2,7 @@
 
 import { Problem, onKeyNeeded, post } from "./api.js";
 import { forgetKept, readGraph } from "./data.js";
+import { showDay } from "./dates.js";
 import { afterFrame, button, element, iconButton, replace, toast } from "./dom.js";
 import { early } from "./early.js";
 import { choose, lightUp, startGraph, zoom } from "./graph.js";
@@ -85,6 +86,7 @@ function drawNote() {
   const number = states.reduce((sum, one) => sum + (one ? 1 : 0), 0);
   const hidden = atA.reduce((sum, one, fact) => sum + (one === 1 && !passes[fact] ? 1 : 0), 0);
   replace(shown, element("span", { id: "shown" }, count("facts shown|", number)),
+    state.at !== null && element("span.narrow", {}, `A: ${showDay(state.at)}`),
     hidden > 0 && place === undefined && element("span", {}, t("hidden by filters", { count: hidden.toLocaleString() }), " ", button(t("clear filters"), clearFilters, {}, ".link")),
     place !== undefined && element("span", {}, t("near", { name: graph.name(place) }), " ", button("−", () => set({ steps: Math.max(1, state.steps - 1) }), { "aria-label": t("fewer steps"), disabled: state.steps <= 1 }, ".quiet"), count("steps|", state.steps), button("+", () => set({ steps: Math.min(4, state.steps + 1) }), { "aria-label": t("more steps") }, ".quiet"), button(t("leave"), () => set({ focus: "" }, { push: true }), {}, ".link")));
   offer.hidden = !state.areas || !graph.entities.id.length || graph.communities.length > 0;

@@ -1,7 +1,7 @@
 // The bar above the time plane: input fields for A and B, and a summary of their differences.
 
 import { get } from "./api.js";
-import { fromInput, toInput } from "./dates.js";
+import { fromInput, showDay, toInput } from "./dates.js";
 import { button, element, replace, toast } from "./dom.js";
 import { t } from "./i18n.js";
 import { countChanges, look, now, onLook, pointA } from "./looking.js";
@@ -91,6 +91,7 @@ export function toggleCompare() {
     const isNow = state.at === null && state.believed === null;
     const back = Math.min(pointA().time - 365 * DAY, (findChange(-1) ?? Infinity) - DAY);
     set({ compare: true, at2: null, believed2: null, at: isNow ? back - (back % DAY) : state.at, view: "changes" }, { push: true });
+    if (isNow) toast(t("A moved", { day: showDay(state.at) }));
   }
 }
 

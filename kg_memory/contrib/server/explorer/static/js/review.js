@@ -50,12 +50,13 @@ export function showVerdict(review, about = null, current = false) {
     element("span.faint.small", {}, ` ${showPeriod(fact)}`), fact.sources[0] && element("p.soft.small", {}, `“${fact.sources[0].quote}” `, fact.sources[0].speaker ? `— ${fact.sources[0].speaker}` : ""))];
   const latest = review.decisions.at(-1);
   const open = review.ruling === "waiting";
+  const stands = !["edit", "reject"].includes(latest?.decision); // else a person has decided against it
   return element("div.verdict", { "aria-current": String(current), data: { review: review.id } },
-    element("div.row.wrap", {}, element(`span.chip${open ? ".disputed" : ""}`, {}, t(`verdict ${review.kind}`)), element("span.chip", {}, t(`ruling ${review.ruling}`)), element("span.faint.small", {}, t("sure", { sure: review.confidence.toFixed(2) }))),
+    element("div.row.wrap", {}, stands && element(`span.chip${open ? ".disputed" : ""}`, {}, t(`verdict ${review.kind}`)), element("span.chip", {}, t(`ruling ${review.ruling}`)), element("span.faint.small", {}, t("sure", { sure: review.confidence.toFixed(2) }))),
     element("dl.pair", {}, side("new", review.pending), side("stored", review.existing)),
     open && element("p", {}, t(`accepting ${review.kind}`, { later: review.pending.sentence, earlier: review.existing.sentence })),
     open && element("p", {}, t("rejecting", { later: review.pending.sentence })),
-    review.reason && element("p.soft", {}, review.reason),
+    stands && review.reason && element("p.soft", {}, review.reason),
     element("p.faint.small", {}, latest ? [t(`decided ${latest.decision}`, { by: latest.by, at: showMinute(latest.at) }), latest.reason && `: ${latest.reason}`] : t("judged by", { by: review.decided_by === "auto" ? t("the model or the rules") : review.decided_by, at: showMinute(review.created_at) })),
     element("div.actions", {}, (open || latest?.decision === "reject") && button(t("accept"), () => decide(review, "accept"), {}, open ? ".primary" : ""), latest?.decision !== "reject" && button(t("reject"), () => decide(review, "reject")), button(t("edit…"), () => openEdit(review)),
       latest && latest.decision !== "undo" && button(t("undo"), () => undo(review))));

@@ -2,7 +2,7 @@
 
 import { afterFrame, arrowKeys, button, element, replace } from "./dom.js";
 import { t } from "./i18n.js";
-import { look, onLook } from "./looking.js";
+import { anyFilter, look, onLook } from "./looking.js";
 import { centre, wordsOf } from "./graph.js";
 import { entityDot, openEntity } from "./pieces.js";
 import { set, state, subscribe } from "./store.js";
@@ -38,10 +38,6 @@ function draw() {
     element("section", {}, element("h2", {}, t("stated by")), choice("speaker"), choice("thread"), choice("source")));
   drawEntities();
   if (focused) side.querySelector(`[data-control="${CSS.escape(focused)}"]`)?.focus();
-}
-
-function anyFilter() {
-  return ["types", "predicates", "kinds"].some((name) => state[name].length) || state.speaker || state.thread || state.source || state.trust > 0 || state.confidence > 0;
 }
 
 export function clearFilters() {

@@ -13,7 +13,7 @@ export const CHINESE = {
   "compare": "与 B 比较", "compare hint": "查看从 A 到 B 的差异；B 起初是现在", "scale": "得知时间轴", "scale auto": "轴：自动", "scale time": "轴：按时间", "scale changes": "轴：按变化", "previous change": "上一次变化", "next change": "下一次变化",
   "difference": "从 A 到 B 的差异", "begun": "开始", "ended": "结束", "retired": "撤回", "doubtful": "存疑",
   "begun hint": "在 A 不成立而在 B 成立：开始了，或后来才得知", "ended hint": "在 A 成立而在 B 已结束", "retired hint": "在 A 成立，而在 B 已不再相信", "doubtful hint": "在 B 存疑而在 A 不存疑：其依据已结束或被否定",
-  "changes intro": "比较时间平面上的 A、B 两点。图谱显示 A，并标出在 B 不同之处。", "from A to B": "从 A（{a}，按 {heldA} 所知）到 B（{b}，按 {heldB} 所知）。", "no difference": "没有差异。",
+  "changes intro": "比较时间平面上的 A、B 两点。图谱显示 A，并标出在 B 不同之处。", "from A to B": "从 A（{a}，按 {heldA} 所知）到 B（{b}，按 {heldB} 所知）。", "no difference": "没有差异。", "no difference shown": "在筛选显示的内容中没有差异。", "A moved": "A 已移到 {day}，B 为现在。",
   "messages": "条消息", "entities": "个实体", "facts": "条事实", "seconds": "秒", "model calls": "次模型调用", "tokens": "个词元", "facts shown|": "条事实", "not drawn": "{count} 条未画出", "not drawn hint": "它们只是引用消息；页面显示消息本身。", "steps|": "步",
   "facts shown": "显示的事实", "and more": "另有 {count} 条", "communities": "社群", "nothing here": "这里没有内容。",
   "kind state": "状态", "kind event": "事件", "kind plan": "计划", "not believed any more": "不再相信", "not reviewed": "未审核", "disputed": "有争议", "doubtful since": "自 {day} 起存疑", "nothing in its place": "没有替代", "not confirmed": "原话不足以证实",
