@@ -23,12 +23,8 @@ RETURN coalesce(node.{name}, n.{name}) AS name
 def filled(driver, settings, namespace):
     """A namespace with seven episodes, by a 64-dimensional model."""
     graph = build(driver, settings).compile()
-    for number in range(7):
-        said = {
-            "content": f"I know Friend{number}.",
-            "speaker": "Ann" if number else None,
-            "at": f"2024-01-0{number + 1}",
-        }
+    for n in range(7):
+        said = {"content": f"I know Friend{n}.", "speaker": "Ann" if n else None, "at": f"2024-01-0{n + 1}"}
         graph.invoke({**said, "namespace": namespace})
     return namespace
 

@@ -67,9 +67,7 @@ def render_added(added: AddResult) -> str:
     for head, sentences in sections:
         if sentences:
             lines += [head, *(f"- {escape_line(sentence)}" for sentence in sentences)]
-    return "\n".join(
-        [f"Remembered as {id_}.", *(lines or ["No fact was found in it; its words are found by a search."])]
-    )
+    return "\n".join([f"Remembered as {id_}.", *(lines or ["No fact was found in it; a search finds its words."])])
 
 
 def render_receipt(id_: str, gone: ForgetReceipt) -> str:

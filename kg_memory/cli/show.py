@@ -190,9 +190,7 @@ def show_communities(arguments: Namespace, screen: Screen) -> int:
             show_list(memory, call_verb(memory, arguments), arguments, screen, empty)
             return 0
     if card is None:
-        raise InputError(
-            f"no community has a name that begins with {arguments.name!r}: kg-memory communities lists them"
-        )
+        raise InputError(f"no community's name begins with {arguments.name!r}: kg-memory communities lists all names")
     _show_community(card, screen)
     return 0
 

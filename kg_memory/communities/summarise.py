@@ -200,9 +200,7 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
     except ModelUnavailable:
         raise
     except ModelError as error:
-        log.warning(
-            "no summaries of %d communities, asking about each separately: %s", len(whole), describe_error(error)
-        )
+        log.warning("no summaries of %d communities, asking about each alone: %s", len(whole), describe_error(error))
         return {}
     counts = Counter(answered.community for answered in answer.communities)
     return {
@@ -223,7 +221,7 @@ def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
         raise
     except ModelError as error:
         log.warning(
-            "no summary of a community, using its latest facts until the next refresh: %s", describe_error(error)
+            "no summary of a community, using its latest facts till the next refresh: %s", describe_error(error)
         )
         return _Description(*describe_members(list(chain(*parts))), by_model=False)
 

@@ -242,9 +242,7 @@ def _apply(
             losses.append(Loss("entity", mention.called, "asked again, the model found no support for it"))
         else:
             supported.append(mention)
-    missed = (
-        entity for answer in answers for entity in answer.missed if canonical_name(entity.name) not in unsupported
-    )
+    missed = (one for answer in answers for one in answer.missed if canonical_name(one.name) not in unsupported)
     reflected, dropped = merge_mentions(supported, missed, draft, settings)
     return reflected, (*losses, *dropped)
 

@@ -201,9 +201,7 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
     try:
         numbers = list(map(float, vector))
     except (TypeError, ValueError):
-        raise EmbeddingError(
-            f"the vector of text {index} is not a list of numbers: check the embedding model"
-        ) from None
+        raise EmbeddingError(f"the vector of text {index} is no list of numbers: check the embedding model") from None
     length = math.hypot(*numbers)
     if not math.isfinite(length) or not numbers:
         raise EmbeddingError(f"the vector of text {index} is empty or not finite: check the embedding model")
@@ -212,9 +210,7 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
     if length >= float_info.min:  # below, numbers are too imprecise to be scaled
         return [number / length for number in numbers]
     if any(character.isalnum() for character in text):
-        raise EmbeddingError(
-            f"the vector of text {index} is all zeros: use an embedding model that supports its language"
-        )
+        raise EmbeddingError(f"the vector of text {index} is all zeros: use an embedding model for its language")
     return [1.0, *numbers[1:]]
 
 

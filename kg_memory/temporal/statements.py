@@ -165,9 +165,7 @@ def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChang
 
     ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
-    ends = [
-        source for source in ending if source.ends and _may_end(source, statement) and may_change(source, statement)
-    ]
+    ends = [other for other in ending if other.ends and _may_end(other, statement) and may_change(other, statement)]
     first = min((statement, *ends), key=lambda one: (one.invalid_at, one.end_width))
     stands = first.ends and first.invalid_at <= first.stated_at and first.end_precision != "by"
     return replace(statement, invalid_at=first.invalid_at, end_precision=first.end_precision, end_stands=stands)

@@ -201,6 +201,13 @@ MESSAGES = [
     {"id": "x1", "created_at": 1714557600000, "messages": [{"role": "system", "content": "p"}, {"role": "user", "content": "I fish."}]},
     {"id": "x2", "messages": [{"role": "user", "content": [{"type": "text", "text": "I ski."}], "timestamp": "2024-05-01T12:00:00+02:00"}]},
 ]  # fmt: skip
+FACEBOOK = {
+    "participants": [{"name": "J\u00c3\u00b6rg"}, {"name": "Ann"}], "title": "J\u00c3\u00b6rg",
+    "messages": [
+        {"sender_name": "J\u00c3\u00b6rg", "timestamp_ms": 1714557660000, "content": "In K\u00c3\u00b6ln!", "photos": [{"uri": "inbox/photos/dom.jpg"}]},
+        {"sender_name": "Ann", "timestamp_ms": 1714557600000, "content": "Where do you live?"},
+    ],
+}  # fmt: skip
 SLACK: dict[str, Any] = {
     "users.json": [
         {"id": "U1", "name": "ana", "real_name": "Ana Ruiz", "tz": "America/Lima", "profile": {"display_name": "ana"}},

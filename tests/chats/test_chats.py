@@ -45,6 +45,7 @@ CASES: list[tuple[str, Any, str, int, int, set[str], datetime, tuple[str | None,
     ("result.json", exports.TELEGRAM_CHAT, "telegram", 1, 2, {"Bo Lind", "user8"}, LIMA, ("user8", "[attachment: photo_1.jpg]")),
     ("result.json", exports.TELEGRAM, "telegram", 2, 4, {"Bo Lind", "user8"}, LIMA, ("Bo Lind", CUSCO)),
     ("makers.json", exports.DISCORD, "discord", 1, 2, {"Ina Berg", "tick"}, TEN - timedelta(hours=2, seconds=-0.5), ("Ina Berg", "I roast tea.\n[attachment: tin.png]")),
+    ("message_1.json", exports.FACEBOOK, "facebook", 1, 2, {"Jörg", "Ann"}, TEN, ("Jörg", "In Köln!\n[attachment: dom.jpg]")),
     ("share.json", exports.SHAREGPT, "sharegpt", 2, 3, {"user", "assistant"}, TEN, ("assistant", "Lovely.")),
     ("thread.json", exports.ASSISTANTS, "assistants", 1, 2, {"user", "assistant"}, TEN, ("user", "I keep bees.\n[attachment: file-9]")),
     ("MyActivity.json", exports.GEMINI, "gemini", 1, 2, {"user", "assistant"}, TEN, ("assistant", "Which boats?\n- small")),
@@ -101,7 +102,6 @@ def test_ingest_counts_each_format_and_adds_it_once(run, tmp_path, case):
 
 
 UNKNOWN = [
-    {"participants": [{"name": "Ann"}], "messages": [{"sender_name": "Ann", "timestamp_ms": 1, "content": "Hi there"}]},
     [{"userName": "ann", "body": "I moved.", "sentAt": "2024-05-01"}],
     {"dialog": [["Hello you", "Hello there"], ["How are you?"]]},
     [{"from": {"id": 1}, "msg": "I moved.", "ts": 1714557600}],
@@ -126,7 +126,7 @@ STAMPS = [  # each is of 9:05 pm on 31 December 2023
     "31/12/23, 9:05 p.\xa0m. - ", "31.12.2023 klo 21.05 - ", "[31.12.2023 klo 21.05.09] ", "[2023. 12. 31. 오후 9:05:09] ",
     "2023년 12월 31일 오후 9:05, ", "[2023/12/31 下午9:05:09] ", "31/12/2023 à 21:05 - ", "31.12.2023 г., 21:05 - ",
     "2023. 12. 31. 21:05 - ", "31. 12. 2023. 21:05 - ", "\u200f٣١\u200f/١٢\u200f/٢٠٢٣، ٩:٠٥ م - ", "31/12/2566 21:05 - ",
-    "[21:05, 31/12/2023] ", "31/12/23, 9:05 μ.μ. - ", "31/12/23 21.05 - ", "12/31/23, 21:05 - ", "31/12/23, 21:05:09: ",
+    "[21:05, 31/12/2023] ", "31/12/23, 9:05 μ.μ. - ", "31/12/23 21.05 - ", "12/31/23, 21:05 - ", "31/12/23, 21:05:09: ", "31.12.23, 9:05 odp. - ",
 ]  # fmt: skip
 
 
@@ -162,6 +162,56 @@ def test_date_order_is_inferred_or_required(tmp_path, text, day):
         at = next(iter(read(path))).at
         assert at
         assert (at.year, at.month, at.day) == day
+
+
+DAY = "13/05/2024, 10:01 - "
+ODD = [
+    (f"{DAY}Ann “Boss” Lee: I live in Rome\n", ("Ann “Boss” Lee", "I live in Rome"), 0),
+    (f'{DAY}Robert "Bob" Ek: Hi\n{DAY}Ann named the group "Trip: Rome"\n', ('Robert "Bob" Ek', "Hi"), 0),
+    (f"[13/05/2024, 10:01:00] Ann: I moved :) {LRM}<This message was edited>\n", ("Ann", "I moved :)"), 0),
+    (f"the end of a message\n{DAY}Ann: I live in Rome\n", ("Ann", "I live in Rome"), 1),
+    ("2024-05-13 08:01:30.25+02:00 Ann: Hi\n2024-05-13T10:01:00Z Bo: Yes\n", ("Ann", "Hi"), 0),
+    (
+        "[2024-05-13 10:00] Ann: I have news\nPS: I moved\n[2024-05-13 10:02] Bo: Oh\n",
+        ("Ann", "I have news\nPS: I moved"),
+        0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "problems"), ODD)
+def test_odd_lines_are_read_or_reported(tmp_path, text, message, problems):
+    reading = read(write(tmp_path, text))
+    assert said(list(reading))[0] == message
+    assert len(reading.problems) == problems
+
+
+def test_conversations_that_begin_alike_stay_apart(tmp_path):
+    talks = [
+        [{"role": "user", "content": "Hi"}, {"role": "user", "content": f"I live in {city}"}]
+        for city in ("Oslo", "Rome")
+    ]
+    path = write(tmp_path, "".join(json.dumps({"messages": talk}) + "\n" for talk in talks), "talks.jsonl")
+    assert len({episode.source_id for episode in read(path)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.csv", "who,text\nAnn,Hi\n"), ("a.mbox", "From ann@x\nFrom: Ann\nTo: Bo\n\nHi\n")]
+)
+def test_files_of_other_formats_are_refused_unless_wanted_as_text(tmp_path, name, text):
+    with pytest.raises(InputError, match="--format text"):
+        list(read(write(tmp_path, text, name)))
+    assert [episode.content for episode in read(tmp_path / name, format="text")] == [text]
+
+
+def test_folder_reports_the_files_that_cannot_be_read(run, tmp_path):
+    write(tmp_path, "Ann: Hi\nBo: Hello\nAnn: I live in Rome\nBo: Fine\n", "a.txt")
+    write(tmp_path, '{"broken": ', "b.json")
+    for _ in range(2):
+        assert ["b.json" in problem for problem in result(run, "ingest", tmp_path, "-n", "folder")["problems"]] == [
+            True
+        ]
+    assert "left out" in run("ingest", tmp_path, "-n", "folder", "--dry-run")[2]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])

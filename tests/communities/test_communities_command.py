@@ -28,9 +28,7 @@ def test_communities_command_refreshes_and_lists_communities(run, namespace, tmp
     assert "Fjord Labs" in shown
     assert "2 communities summarised, 0 unchanged, 0 removed; 1 question asked." in said
     found = result(run, "communities", "-n", namespace)
-    assert [sorted(each["members"]) for each in found if "Nora" in each["members"]] == [
-        ["Bergen", "Fjord Labs", "Nora"]
-    ]
+    assert [sorted(one["members"]) for one in found if "Nora" in one["members"]] == [["Bergen", "Fjord Labs", "Nora"]]
     [chinese] = [each for each in found if "小明" in each["members"]]
     assert set(chinese["name"].split("、")) == set(chinese["members"])
     assert "小明" in chinese["summary"]
@@ -58,7 +56,7 @@ def test_communities_command_shows_one_with_its_facts(run, namespace, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        (["nobody"], "no community has a name that begins with 'nobody'"),
+        (["nobody"], "no community's name begins with 'nobody'"),
         (["--level", "-1"], "level must be a whole number from 0"),
     ],
 )

@@ -23,11 +23,7 @@ def test_add_many_accepts_rows_and_triples_in_order(declaring, namespace):
         ("Ann", "is retired"),
     ]
     added = declaring.facts.add_many(iter(rows), namespace=namespace, progress=done.append)
-    assert [result.facts for result in added][:3] == [
-        ("Ann works at Acme",),
-        ("Ann lives in Oslo",),
-        ("Ann lives in Rome",),
-    ]
+    assert [one.facts for one in added][:3] == [("Ann works at Acme",), ("Ann lives in Oslo",), ("Ann lives in Rome",)]
     assert [at.done for at in done] == [1, 2, 3, 4, 5]
     assert added[2].ended == ("Ann lives in Oslo",)
     assert declaring.stats(namespace=namespace).episodes == 4

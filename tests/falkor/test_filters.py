@@ -312,9 +312,7 @@ def test_filter_step_reads_only_linked_nodes(database, filled, namespace, kind):
 
 
 def test_filter_values_are_never_part_of_query_text():
-    where = {
-        "$or": [{name: CHOICES.get(name, ("2024-01-01",))[0]} for name in FIELDS if FIELDS[name].holds != "number"]
-    }
+    where = {"$or": [{key: CHOICES.get(key, ("2024-01-01",))[0]} for key in FIELDS if FIELDS[key].holds != "number"]}
     for kind in KINDS:
         step = filter_step(parse_filter(where), kind, {alias_key("2024-01-01"): ["secret"]})
         assert not any(value in step.cypher for value in ("2024", "message", "secret"))

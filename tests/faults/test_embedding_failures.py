@@ -46,7 +46,7 @@ FAULTS: dict[str, tuple[Any, Outcome]] = {
         lambda body: vectors([[float("nan"), *row[1:]] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "not finite"),
     ),
     "zeros": (lambda body: vectors([[0.0] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "all zeros")),
-    "words": (lambda body: vectors([["x"] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "not a list of numbers")),
+    "words": (lambda body: vectors([["x"] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "no list of numbers")),
     "too long a text": (refusing(400, "input too long"), Outcome(EmbeddingError, FAILED, "input too long")),
     "429": (refusing(429, "slow down"), Outcome(EmbeddingUnavailable, WAITING, "slow down")),
     "429 with a time": (

@@ -24,11 +24,7 @@ MESSAGES: list[dict[str, Any]] = [
     {"content": "I moved to Paris.", "speaker": "Ann", "at": "2024-02-01", "thread": "u", "source_id": "m1"},
     {"content": "I know Bob, I moved to Rome.", "speaker": "Ann", "at": "2024-03-01", "thread": "t", "source_id": "m2"},
 ]
-NAMED: dict[str, dict[str, Any]] = {
-    "thread": {"thread": "t"},
-    "span": {"span": (12, 27)},
-    "everything": {"everything": True},
-}
+NAMED: dict[str, Any] = {"thread": {"thread": "t"}, "span": {"span": (12, 27)}, "everything": {"everything": True}}
 
 
 class Killed:

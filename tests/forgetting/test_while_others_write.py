@@ -32,9 +32,7 @@ def test_forget_preserves_messages_added_meanwhile(world, rows):
 
 @pytest.mark.parametrize("query", [cypher.THREAD, cypher.STATED, cypher.MENTIONED])
 def test_forget_repeats_reading_after_a_concurrent_forget(world, rows, monkeypatch, query):
-    first, second, third = (
-        world.moves("Oslo", f"2024-01-01T00:0{minute}", f" zebulon{minute}") for minute in (1, 2, 3)
-    )
+    first, second, third = (world.moves("Oslo", f"2024-01-01T00:0{n}", f" zebulon{n}") for n in (1, 2, 3))
     waiting = [second.episode, third.episode]
 
     def forget(text):

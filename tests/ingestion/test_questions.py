@@ -109,9 +109,7 @@ def test_facts_of_a_concurrent_writer_are_judged_too(standard, memory, model, na
 
     model.rules["judge"] = meanwhile
     memory.add("Ann knows Robert", at=AT, namespace=namespace)
-    asked = [
-        {known["sentence"] for fact in each["facts"] for known in fact["existing"]} for each in model.asks("judge")
-    ]
+    asked = [{old["sentence"] for fact in each["facts"] for old in fact["existing"]} for each in model.asks("judge")]
     assert asked == [{"Ann knows ['Robert Chen']"}, {"Ann knows ['Eve']"}]
 
 

@@ -72,11 +72,7 @@ def test_mentions_are_counted_in_all_threads_or_one(grouped):
     assert found["episodes"]["Rainy, but I like it."].mentions == 4  # those of Ann, the speaker
     assert found["facts"]["Mia works at Acme"].mentions == 1
     found = features_by_name(grouped, ByMentions(), thread="summer")
-    assert {name: found["entities"][name].mentions for name in ("Ann", "Mia", "Milo")} == {
-        "Ann": 1,
-        "Mia": 2,
-        "Milo": 0,
-    }
+    assert {who: found["entities"][who].mentions for who in ("Ann", "Mia", "Milo")} == {"Ann": 1, "Mia": 2, "Milo": 0}
     assert {name: row.mentions for name, row in found["communities"].items()} == {"The sisters": 3, "Nobody": 0}
     assert found["facts"]["Mia works at Acme"].mentions == 1
     assert found["facts"]["Ann lives in Oslo"].mentions == 0

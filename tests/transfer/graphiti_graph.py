@@ -68,12 +68,7 @@ def links() -> list[tuple[str, str, str, dict[str, Any]]]:
             **({"expired_at": _recorded(told["expired"])} if "expired" in told else {}),
         }
         facts.append(
-            (
-                told["one"],
-                told["other"],
-                "RELATES_TO",
-                {name: each for name, each in properties.items() if each is not None},
-            )
+            (told["one"], told["other"], "RELATES_TO", {key: one for key, one in properties.items() if one is not None})
         )
     mentions = [(one, other, "MENTIONS", {**own, "uuid": f"{one}-{other}"}) for one, other in MENTIONS]
     return [*facts, *mentions, *(("c1", each, "HAS_MEMBER", own) for each in ("ann", "oslo", "paris"))]

@@ -78,14 +78,10 @@ def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn, namespace):
     assert EVIL.translate(dict.fromkeys((1, 11, 0xFFFE), 0xFFFD)).replace("\r\n", "\r\n") in names
     edges = [(each.get("source"), each.get("target"), data(each)) for each in root.iter(f"{SPACE}edge")]
     assert all(source in nodes and target in nodes for source, target, _ in edges)
-    [paris] = [told for source, target, told in edges if (source, target) == (names["Ann"], names["Paris"])]
-    assert (paris["predicate"], paris["valid_at"], paris["reviewed"]) == (
-        "LIVES_IN",
-        "2024-01-02T00:00:00+00:00",
-        "true",
-    )
+    [home] = [told for source, target, told in edges if (source, target) == (names["Ann"], names["Paris"])]
+    assert (home["predicate"], home["valid_at"], home["reviewed"]) == ("LIVES_IN", "2024-01-02T00:00:00+00:00", "true")
     [episode] = [each for each in drawn.episodes.list(namespace=namespace) if "Paris" in each.content]
-    assert paris["evidence"] == episode.id
+    assert home["evidence"] == episode.id
     [oslo] = [told for source, target, told in edges if (source, target) == (names["Ann"], names["Oslo"])]
     assert oslo["invalid_at"].startswith("2020-01-01")
     [fact] = [id_ for id_, told in nodes.items() if told["kind"] == "fact"]

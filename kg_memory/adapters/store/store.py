@@ -179,9 +179,7 @@ def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT
     if isinstance(index, bool):
         return cast("IndexConfig", {}) if index else None
     if not isinstance(index, dict):
-        raise SettingsError(
-            f"index must be a bool or a dict such as {{'fields': ['text']}}, got {type(index).__name__}"
-        )
+        raise SettingsError(f"index must be a bool or a dict like {{'fields': ['text']}}, got {type(index).__name__}")
     return index
 
 

@@ -115,6 +115,8 @@ def validate_file(path: Path) -> None:
         raise InputError(f"{path} cannot be read ({error.strerror}): change its permissions") from None
     if not head.strip():
         raise InputError(f"{path} is empty: pass a file with messages")
+    if head.startswith(b"\x1f\x8b"):
+        raise InputError(f"{path} is compressed by gzip; unpack it, and pass the file in it")
     if b"\0" in head and _encoding(head) is None:
         raise InputError(f"{path} is not a text file in UTF-8; save it as UTF-8 text")
 

@@ -21,12 +21,16 @@ from kg_memory.text.message_fields import parse_time, plain_text
 Line = tuple[int, str]
 
 _STAMP = re.compile(
-    r"\[(?P<boxed>[^\]]{8,40})\]\s*|(?P<bare>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?(?=[\s,-]))\s*[-,]?\s*"
+    r"\[(?P<boxed>[^\]]{8,40})\]\s*|"
+    r"(?P<bare>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?=[\s,-]))\s*[-,]?\s*"
 )
 _SPEAKER = re.compile(
     r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
 )
 _MAX_WORDS = 4
+_NO_NAME = re.compile(
+    r"p\.?p?\.?s\.?|n\.?b\.?|note|edit|update|fyi|btw|re|fwd?|https?|tl;?dr|todo|附注|注", re.IGNORECASE
+)
 
 
 def is_chat(lines: Iterable[str]) -> bool:
@@ -51,7 +55,7 @@ def split_line(line: str) -> tuple[str | None, str | None, str]:
     if (match := _STAMP.match(line)) and any(mark.isdigit() for mark in match.group()):
         stamp, rest = match["boxed"] or match["bare"], line[match.end() :]
     spoken = _SPEAKER.fullmatch(rest)
-    if spoken and len(spoken["speaker"].split()) <= _MAX_WORDS:
+    if spoken and len(spoken["speaker"].split()) <= _MAX_WORDS and not _NO_NAME.fullmatch(spoken["speaker"]):
         return stamp, spoken["speaker"], spoken["said"]
     return stamp, None, rest
 

@@ -1,10 +1,11 @@
-"""Read the exports of Telegram, Slack and DiscordChatExporter."""
+"""Read the exports of Telegram, Slack, DiscordChatExporter, and of Facebook Messenger and Instagram."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any
@@ -181,7 +182,32 @@ def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
         yield from thread.say(message.get("id"), speaker and str(speaker), text, message.get("timestamp"), files)
 
 
+def _is_facebook(value: Json) -> bool:
+    messages = objects(value.get("messages"))
+    return "participants" in value and bool(messages) and all("sender_name" in each for each in messages)
+
+
+def _mend(value: Any) -> Any:
+    """Return a JSON value with the texts as they were written: Facebook exports UTF-8 that was read as Latin-1."""
+    if isinstance(value, str):
+        with suppress(UnicodeError):
+            return value.encode("latin-1").decode("utf-8")
+    if isinstance(value, list):
+        return list(map(_mend, value))
+    return {key: _mend(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def _read_facebook(chat: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages of a Messenger or Instagram chat, as episodes in *thread*; the export has the latest first."""
+    for message in sorted(objects(chat["messages"]), key=lambda message: str(message.get("timestamp_ms"))):
+        kinds = ("photos", "videos", "audio_files", "files", "gifs")
+        files = [name for kind in kinds for name in names_in(message, kind, "filename", "uri")]
+        text = "\n".join(map(str, filter(None, (message.get("content"), first(message.get("share"), "link")))))
+        yield from thread.say(None, str(message["sender_name"]), text, message.get("timestamp_ms"), files)
+
+
 MESSENGERS = (
+    Chat("facebook", lambda chats: list(map(_mend, find_chats(_is_facebook)(chats))), _read_facebook, named=True),
     Chat("discord", find_chats(_is_discord), _read_discord, named=True),
     Chat("telegram", _unfold_telegram, _read_telegram, named=True),
     Chat("slack", _unfold_slack, _read_slack, named=True),

@@ -22,6 +22,7 @@ from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.validation import validate_choice
 
 _LOOKED_AT = 200
+_OTHERS = frozenset((".csv", ".tsv", ".htm", ".html", ".eml", ".mbox", ".srt", ".vtt"))
 CHATS: Mapping[str, records.Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTANTS)}
 """Readers of JSON chat exports by format name, in the order in which they are tried."""
 
@@ -74,6 +75,7 @@ class Reading:
     date_order: DateOrder | None = None
     max_content: int | None = None
     problems: list[InputError] = field(default_factory=list)
+    _skipped: list[InputError] = field(default_factory=list)
 
     @cached_property
     def parts(self) -> list[_Part]:
@@ -86,7 +88,7 @@ class Reading:
             return [_Part(self.path, self.path, self.wanted, self.date_order)]
         found = [_Part(path, file, self.wanted, self.date_order) for path, file in files_of(self.path)]
         names = _read_names(found)
-        chats = [part for part in found if _is_chat(part)]
+        chats = list(filter(self._is_chat, found))
         for part in chats:
             part.names = names
         if not chats:
@@ -94,6 +96,14 @@ class Reading:
                 f"no chat export found in {self.path} (known formats: {_LISTED}): pass the paths of the files in it"
             )
         return chats
+
+    def _is_chat(self, part: _Part) -> bool:
+        """Return whether *part*, a file in a folder or zip, is a conversation; False for, say, a user profile."""
+        try:
+            return part.format not in ("json", "text", "records") or part.wanted is not None
+        except InputError as error:
+            self._skipped.append(error)
+            return False
 
     @property
     def format(self) -> str:
@@ -106,8 +116,10 @@ class Reading:
         return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
 
     def __iter__(self) -> Iterator[EpisodeInput]:
-        """Clear `problems`, then yield the episodes in file order and add unreadable messages to `problems`."""
-        self.problems.clear()
+        """Yield the episodes in file order; `problems` gets the files and messages that cannot be read."""
+        self.problems[:] = self._skipped if self.parts else []
+        if self.strict and self.problems:
+            raise self.problems[0]
         for part in self.parts:
             read_part = _READ.get(part.format)
             items = read_part(part) if read_part else _read_chats(CHATS[part.format], part.document, part)
@@ -149,14 +161,6 @@ def _read_names(parts: list[_Part]) -> dict[str, records.Json]:
     return {str(user["id"]): user for each in users for user in records.objects(each) if "id" in user}
 
 
-def _is_chat(part: _Part) -> bool:
-    """Return whether *part*, a file in a folder or zip, is a conversation; False for, say, a user profile."""
-    try:
-        return part.format not in ("json", "text", "records") or part.wanted is not None
-    except InputError:
-        return False
-
-
 def _recognise(part: _Part) -> str:
     """Return the format of *part* ("whatsapp" etc.), detected from its first lines. Errors: `InputError` if unknown."""
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
@@ -164,6 +168,11 @@ def _recognise(part: _Part) -> str:
     if not texts:
         whole_text(part.file)  # raises with the line if it is not text
         raise InputError(f"{part.path} contains no text: pass a file with messages")
+    if part.path.suffix.lower() in _OTHERS or texts[0].startswith("From "):
+        raise InputError(
+            f"{part.path} is not in a format that is read (known: {_LISTED}): export the conversation as JSON, convert "
+            "it to JSON Lines, or pass --format text to import it as one text"
+        )
     if is_whatsapp(texts):
         return "whatsapp"
     # A first "[" opens the time stamp of a plain chat, or a JSON list.

@@ -110,7 +110,8 @@ def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterato
     """Fill in the missing times of *items*, the messages of a file, and the ids of undated messages; yield them.
 
     The time is that of the previous message in the same thread plus a microsecond, or *at* for the first. The id
-    consists of *name*, the file name, and a hash. An id used for two different messages yields an `InputError`.
+    consists of *name*, the file name, and a hash of the thread's messages so far. An id used for two different messages
+    yields an `InputError`.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
@@ -122,7 +123,7 @@ def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterato
             continue
         changes: dict[str, object] = {}
         own = item.at or (latest[item.thread] + TICK if item.thread in latest else None)
-        chains[item.thread] = digest(chains.get(item.thread, ""), item.speaker or "", item.content)
+        chains[item.thread] = digest(chains.get(item.thread, item.thread or ""), item.speaker or "", item.content)
         if own is not None:
             latest[item.thread] = own
         if own is None and item.source_id is None:

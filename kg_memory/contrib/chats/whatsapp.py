@@ -22,6 +22,8 @@ from kg_memory.text import read_table
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
 DATE_ORDERS: tuple[DateOrder, ...] = ("dmy", "mdy", "ymd")
+MOST_BEFORE = 5
+"""The most lines of an earlier message before the first message of a chat that was cut."""
 _LRM = "\u200e"
 _MARKS = dict.fromkeys(map(ord, "\ufeff\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
 _SPACES = dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F), " ")
@@ -31,7 +33,11 @@ _HEADS = (
     re.compile(r"(?P<stamp>\d{4}\s?년.{8,30}?), (?P<rest>.*)"),
     re.compile(r"(?P<stamp>\d.{8,30}?:\d\d(?: ?[AaPp][Mm])?): (?P<rest>.*)"),
 )
-_WHO = re.compile(r"(?P<who>[^:：\"“”„«»]{1,60}?)\s?(?::(?:\s|$)|：\s?)(?P<said>.*)")
+# A quote that is open at the colon belongs to a system message: Ann changed the group name to "Trip: Rome".
+_WHO = re.compile(
+    r"(?P<who>(?:[^:：\"“”„«»]|\"[^\":：]*\"|[“„][^“”:：]*[“”]|«[^«»:：]*»){1,60}?)\s?(?::(?:\s|$)|：\s?)(?P<said>.*)"
+)
+_MARKED = re.compile(rf"[:：]\s{{0,2}}{_LRM}")
 _BETWEEN_DATE = re.compile(r"\s?[./\-年月년월]?\s?")
 _BETWEEN_TIME = re.compile(r"\s?[:.：]\s?")
 _FILE_DATE = re.compile(r"(?:[A-Z]{3}-(\d{4})(\d\d)(\d\d)-WA|-(\d{4})-(\d\d)-(\d\d)-\d\d-\d\d-\d\d\.)")
@@ -108,13 +114,14 @@ def _to_24(hour: int, words: str) -> int:
 
 
 def is_whatsapp(lines: Iterable[str]) -> bool:
-    """Return whether *lines* are a WhatsApp chat: the first line begins a message, and some message has a speaker."""
+    """Return whether *lines* are a WhatsApp chat: one of the first begins a message, and some message has a speaker."""
     written = [line for line in lines if line.strip()]
-    opened = _open(_tidy(written[0]), _HEADS) if written else None
-    if opened is None:
+    first = next((line for line in map(_tidy, written[:MOST_BEFORE]) if _open(line, _HEADS)), None)
+    opened = _open(first, _HEADS) if first else None
+    if first is None or opened is None:
         return False
     head, stamp, _ = opened
-    is_iso = re.fullmatch(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?\].*", _tidy(written[0])) is not None
+    is_iso = re.fullmatch(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?\].*", first) is not None
     if stamp is None or (is_iso and not any(_LRM in line for line in written)):
         return False  # a plain chat, which `formats.read_chat` reads
     rests = [found[2] for line in written if (found := _open(_tidy(line), (head,)))]
@@ -148,16 +155,19 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
         if opened is None:
             if said:
                 said[-1].text += f"\n{line[1].rstrip()}"
+            elif line[1].strip():
+                yield InputError(f"line {line[0]}: it continues a message that is not in the file: remove the line")
             continue
         head, stamp, rest = opened
         heads = (head,)
         spoken = _WHO.fullmatch(rest)
-        marked = _LRM in line[1].rpartition(":")[2][:3] or f": {_LRM}" in line[1]
+        marked = _MARKED.search(EDITED.split(line[1])[0].rstrip(f" {_LRM}"))
         text, who = (spoken["said"], spoken["who"].lstrip("~ ")) if spoken else (rest, None)
         said.append(_Said(line[0], stamp, _LRM + text if marked else text, who))
     order = order or infer_order(said, path)
     before, same = None, 0
-    thread = path.parent.stem if path.stem == "_chat" else path.stem
+    named = path.absolute().parent.name.removesuffix(".zip") if path.stem == "_chat" else path.stem
+    thread = re.sub(r" \(\d+\)$", "", named)  # "(1)" is of a second download
     for each in said:
         at = each.stamp.at(order)
         if at is None:
@@ -245,7 +255,7 @@ def _any(name: str) -> str:
     return f"(?:{phrases})"
 
 
-GLUE = re.compile(r"^(?:klo|kl|um|à|às|alle|plkst|ob|lúc|г|日|일|u|o)(?=.|$)")
+GLUE = re.compile(r"^(?:klo|kl|um|à|às|alle|plkst|ob|lúc|г|日|일|u|o(?!dp))(?=.|$)")
 """Words between the date and the time of a stamp."""
 AM, PM, NOON = (frozenset(_TEXTS[name].split()) for name in ("am", "pm", "noon"))
 DELETED = re.compile(f"{_any('deleted')}[.。]?", re.IGNORECASE)

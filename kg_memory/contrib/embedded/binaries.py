@@ -240,9 +240,7 @@ def _fill(work: Path, here: Mapping[str, Any], on_wait: OnWait) -> None:
         try:
             content = _extract(next(folder.glob(archive)), member)
         except (tarfile.TarError, zipfile.BadZipFile, KeyError, EOFError) as error:
-            raise DatabaseMissing(
-                f"FalkorDB cannot be unpacked ({error}): run the set-up again.\n{WAYS_OUT}"
-            ) from error
+            raise DatabaseMissing(f"FalkorDB cannot be unpacked ({error}): repeat the set-up.\n{WAYS_OUT}") from error
         with path.open("wb") as out:
             out.write(content)
             out.flush()

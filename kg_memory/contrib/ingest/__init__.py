@@ -49,8 +49,9 @@ DECLARE_OPTIONS = {
 }
 INGEST_EPILOG = """\
 Formats are recognised from the content: JSON Lines, lists of messages of OpenAI and LangChain, exports of ChatGPT,
-Claude, Open WebUI, Gemini, Telegram, Slack, Discord and WhatsApp (files, folders or zips), LoCoMo, BEAM, plain chats
-("Ann: hello"), other text and JSON. docs/moving_in.md describes them. In JSON Lines only the content is required:
+Claude, Open WebUI, Gemini, Telegram, Slack, Discord, Messenger, Instagram and WhatsApp (files, folders or zips),
+LoCoMo, BEAM, plain chats ("Ann: hello"), other text and JSON. docs/moving_in.md describes them. In JSON Lines only the
+content is required:
   {"content": "...", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1", "source_id": "m1"}
 The exit code is 1 if saved episodes could not be read. After Ctrl-C, run the same command again to continue.
 """

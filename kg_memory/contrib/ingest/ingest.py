@@ -38,6 +38,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
         parts = chain.from_iterable(_apart(reading, arguments) for reading in readings)
         if arguments.dry_run:
             _show_estimate(memory, parts, surveys, screen)
+            _show_problems(problems, screen)
             return 0
         before = _finish(memory, namespace_of(arguments), screen)
         meter = ProgressMeter(sum(survey.messages for survey in surveys), screen)
@@ -165,6 +166,10 @@ def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], re
         first = next(iter(meter.unread.values()))
         screen.note(f"{count_noun(len(meter.unread), 'episode')} saved but not read: {first}")
         screen.note("Run kg-memory retry to read them again; until then, search finds only their words.")
+    _show_problems(problems, screen)
+
+
+def _show_problems(problems: Sequence[str], screen: Screen) -> None:
     for problem in problems[:SHOWN_PROBLEMS]:
         screen.note(f"left out: {problem}")
     if len(problems) > SHOWN_PROBLEMS:

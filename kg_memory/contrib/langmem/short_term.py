@@ -110,9 +110,7 @@ class SummarizationNode(FlowRunnable[Record]):
         self._most = validate_count("max_tokens", max_tokens)
         self._before = validate_count("max_tokens_before_summary", before)
         if validate_count("max_summary_tokens", max_summary_tokens) >= max_tokens:
-            raise InputError(
-                f"max_summary_tokens must be less than max_tokens ({max_tokens}), got {max_summary_tokens}"
-            )
+            raise InputError(f"max_summary_tokens must be below max_tokens ({max_tokens}), got {max_summary_tokens}")
         self._room = max_tokens - max_summary_tokens
         self.name, self._model, self._count = name, model, token_counter
         self._first, self._next, self._final = initial_summary_prompt, existing_summary_prompt, final_prompt

@@ -225,9 +225,8 @@ def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
     """Return the latest messages as a file per conversation: ``{"monday": ["2024-05-01 10:00 Ann: hello", ...]}``."""
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
-        page = yield from here.call(
-            "episodes.list", where={"kind": {"$ne": "block"}}, limit=AT_ONCE, skip=len(episodes)
-        )
+        texts = {"where": {"kind": {"$ne": "block"}}, "limit": AT_ONCE}
+        page = yield from here.call("episodes.list", **texts, skip=len(episodes))
         episodes += page
         if len(page) < AT_ONCE:
             break

@@ -51,9 +51,7 @@ def open_config(config: Entries | None) -> Opened:
     Errors: `SettingsError` for unknown or unsupported options.
     """
     if not isinstance(config, Mapping | None):
-        raise SettingsError(
-            f"config must be a dict, got {type(config).__name__}; pass MemoryConfig as its model_dump()"
-        )
+        raise SettingsError(f"config must be a dict, got {type(config).__name__}; of a MemoryConfig, its model_dump()")
     config = config or {}
     _check_names(config)
     parts = {name: _read_part(name, config.get(name)) for name in PARTS}

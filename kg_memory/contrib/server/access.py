@@ -70,9 +70,7 @@ class Guard:
         address = request.client.host if request.client else ""
         if wait := self._limit.take(key.id if key else f"address {address}"):
             seconds = max(1, round(wait))
-            raise ProblemError(
-                429, f"too many requests; try again in {seconds} s", headers={"Retry-After": str(seconds)}
-            )
+            raise ProblemError(429, f"too many requests; retry in {seconds} s", headers={"Retry-After": str(seconds)})
         if key is None:
             raise ProblemError(401, NO_KEY, headers={"WWW-Authenticate": "Bearer"})
         return key

@@ -203,9 +203,7 @@ def keys(arguments: Namespace, screen: Screen) -> int:
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     if arguments.action != "list" and not arguments.subject:
-        raise InputError(
-            "create needs a name for the key, and revoke the id of a key; kg-memory keys list shows the ids"
-        )
+        raise InputError("create needs a name for the key, and revoke the id of a key; kg-memory keys list shows ids")
     with closing(opening.database(settings_of(arguments), screen.note)) as database:
         ring = KeyRing(database)
         if arguments.action == "create":

@@ -280,17 +280,14 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
     if large := [name for name in counts if "vectors" in why_awake(database, name)]:
         yield (
             "note",
-            f"{_first_of(large)} cannot sleep, with over {MOST_VECTORS} vectors: to wake would block the server",
+            f"{_first_of(large)} cannot sleep, with over {MOST_VECTORS} vectors: waking would block the server",
         )
     plans = _query_plans(database)
     if plans is not None and plans < QUERY_PLANS:
         more = "a new size applies once all programs that use the server have ended"
         if settings.url is not None:
             more = f"start it with CACHE_SIZE {QUERY_PLANS}, see docs/embedded.md"
-        yield (
-            "note",
-            f"it caches only {plans} query plans per graph, which slows alternating writes and searches: {more}",
-        )
+        yield "note", f"it caches {plans} query plans per graph, which slows alternating writes and searches: {more}"
 
 
 def _first_of(names: Sequence[str]) -> str:

@@ -172,7 +172,7 @@ def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, p
 def _has_pronoun(text: str, kind: str = "thing") -> bool:
     """Return whether *text* has a pronoun for an entity of the type *kind*, such as "person"."""
     spoken = {word.casefold().partition("'")[0] for word in WORD.findall(text.replace("’", "'"))}
-    return not spoken.isdisjoint(_PRONOUNS.get(kind, _THING_PRONOUNS))
+    return not spoken.isdisjoint(_PRONOUNS.get(kind, _OF_THINGS))
 
 
 def _count_unused(claim: Claim, source: Words) -> int:
@@ -313,9 +313,7 @@ def _denied_chinese(text: str) -> set[str]:
 def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
     """Return whether the fact is about the speaker, but its quote about someone else: "My sister lives in Oslo"."""
     text, sentence, spoken = source.text.replace("’", "'"), Words(claim.sentence), Words(passage.speaker)
-    names = [
-        words for name in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(name)) and "'" not in name
-    ]
+    names = [words for one in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(one)) and "'" not in one]
     if any(all(map(spoken.names, words)) for words in names):
         relative = _RELATIVE.match(text)
         if relative is None:
@@ -342,9 +340,7 @@ _PRONOUNS = {
     "place": frozenset("there here where home".split()),
     "pet": _PERSON_PRONOUNS | {"it", "its"},
 }
-_THING_PRONOUNS = frozenset(
-    "it its that this these those there here one ones they them which same such so both".split()
-)
+_OF_THINGS = frozenset("it its that this these those there here one ones they them which same such so both".split())
 _REFERS_CHINESE = {"person": frozenset("他她其你您们")}
 _THING_CHINESE = frozenset("它这那此其")
 _PLAIN_VERBS = frozenset(map(to_key, LISTS["plain_verbs"].split()))

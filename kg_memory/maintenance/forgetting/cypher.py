@@ -280,12 +280,7 @@ FORGET = (
     + _BELIEVE
     + _REDACT
     + """
-CALL {
-  WITH e
-  MATCH (gone:Term)
-  WHERE outdegree(gone) = 0
-  DELETE gone
-}
+CALL { WITH e MATCH (gone:Term) WHERE outdegree(gone) = 0 DELETE gone }
 RETURN e.id AS id
 """
 )

@@ -257,9 +257,8 @@ def plan_unsplit(
         if copy in rows and origin in rows:
             episodes = {statement["id"] for statement in rows[copy]["statements"]}
             move.statements += [{"episode": id_, "origin": copy, "fact": origin} for id_ in sorted(episodes)]
-            move.evidence.append(
-                {"id": origin, **evidence_of((*rows[origin]["statements"], *rows[copy]["statements"]))}
-            )
+            stated = (*rows[origin]["statements"], *rows[copy]["statements"])
+            move.evidence.append({"id": origin, **evidence_of(stated)})
             move.gone_facts.append(copy)
             move_statements(history, copy, origin, episodes)
             for record in (history.statements, history.beliefs, history.sentences):

@@ -128,9 +128,7 @@ def _open(path: Path, mode: str) -> IO[bytes]:
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), mode)
     except OSError as error:
-        raise InputError(
-            f"cannot write {path} ({error.strerror}); name a file in a folder that you can write"
-        ) from None
+        raise InputError(f"cannot write {path} ({error.strerror}); name a file in a folder you can write") from None
 
 
 @contextmanager
@@ -226,9 +224,7 @@ class LineReader:
         self._sum.update(data)
         header = self._validate(Header, self._parse(data))
         if header.format > FORMAT:
-            raise InputError(
-                f"{self.name} has format {header.format}, this package supports {FORMAT}; upgrade kg-memory"
-            )
+            raise InputError(f"{self.name} has format {header.format}, this package reads {FORMAT}; upgrade kg-memory")
         return header
 
     def records(self, allowed: Collection[str]) -> Iterator[tuple[int, Record]]:

@@ -108,17 +108,15 @@ def store(request, memory) -> Any:
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 def test_store_manager_stores_and_updates_memories_per_user(reader, memory, store, user, labels, where, asynchronous):
     """Features: H2."""
-    manager = langmem.create_memory_store_manager(
-        reader.model, namespace=("memories", "{user_id}"), enable_deletes=True
-    )
+    made = langmem.create_memory_store_manager(reader.model, namespace=("memories", "{user_id}"), enable_deletes=True)
 
     @entrypoint(store=store)
     def app(messages: list[Any]) -> list[dict[str, Any]]:
-        return manager.invoke({"messages": messages})
+        return made.invoke({"messages": messages})
 
     @entrypoint(store=store)
     async def aapp(messages: list[Any]) -> list[dict[str, Any]]:
-        return await manager.ainvoke({"messages": messages})
+        return await made.ainvoke({"messages": messages})
 
     def run(text: str, name: str = user) -> list[dict[str, Any]]:
         given, config = [{"role": "user", "content": text}], {"configurable": {"user_id": name, "thread_id": "t1"}}

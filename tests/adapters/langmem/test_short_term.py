@@ -121,7 +121,7 @@ def test_summarization_node_replaces_messages_if_keys_are_equal():
 
 def test_summarize_raises_for_bad_input():
     for limits, message in (
-        ({"max_summary_tokens": 6}, "must be less than max_tokens"),
+        ({"max_summary_tokens": 6}, "must be below max_tokens"),
         ({"max_tokens": 0}, "max_tokens must be"),
         ({"max_tokens_before_summary": "x"}, "max_tokens_before_summary must be"),
     ):

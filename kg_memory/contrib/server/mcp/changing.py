@@ -162,9 +162,7 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> ToolAnswer:
     plan = await call.memory.privacy.aforget(**how, dry_run=True)
     question = await _describe_plan(call, plan)
     if not can_ask(call):
-        text = (
-            f"Nothing is forgotten: this client cannot ask its user, who can do it with: kg-memory forget. {question}"
-        )
+        text = f"Nothing is forgotten: this client cannot ask its user, who can run: kg-memory forget. {question}"
         return ToolAnswer(text, _receipt(plan))
     await call.report(1, 2, "planned")
     form = await ask_user(call, question, ForgetForm)
