@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,17 +165,23 @@ def _text_of(item: Any) -> str:
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
     """Return an answer of type *kind* with all complete and valid items in *text*; None if there are none.
 
+    None also if not one item of a list is complete: entities without the facts about them would pass for an answer.
     *text* is the output of a model that was cut off or is not valid JSON.
     """
     text = _without_thoughts(text)
-    lists = {name: list(_items(text, name)) for name in lists_of(kind)}
-    if not any(lists.values()):
+    read = {name: _items(text, name) for name in lists_of(kind)}
+    lists = {name: items for name, (items, _) in read.items()}
+    if not any(lists.values()) or any(broken and not items for items, broken in read.values()):
         return None
     try:
         parsed: ParsedAnswer | None = parse_object(lists, kind)
     except InvalidAnswer as invalid:
         parsed = invalid.rest
-    return ParsedAnswer(parsed.answer, parsed.dropped + 1) if parsed and parsed.size else None  # the item at the break
+    if not parsed or not parsed.size:
+        return None
+    if isinstance(parsed.answer, PartialAnswer):
+        parsed.answer.lost += [(name, broken) for name, (_, broken) in read.items() if broken]
+    return ParsedAnswer(parsed.answer, parsed.dropped + 1)  # the item at the break
 
 
 def is_refusal(text: str) -> bool:
@@ -229,18 +236,21 @@ def _candidates(text: str) -> list[Any]:
     return values
 
 
-def _items(text: str, name: str) -> Iterator[Any]:
-    """Yield the complete items of the JSON list called *name* in *text*, up to the place where the JSON breaks."""
+def _items(text: str, name: str) -> tuple[list[Any], str]:
+    """Return the complete items of the JSON list called *name* in *text*, and the text of one at which the JSON breaks.
+
+    That text is "" if the list ends, or there is none.
+    """
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)
-    while at < len(text):
-        while text[at : at + 1].isspace() or text[at : at + 1] == ",":
-            at += 1
-        try:
+    items: list[Any] = []
+    with suppress(ValueError):
+        while at < len(text):
+            while text[at : at + 1].isspace() or text[at : at + 1] == ",":
+                at += 1
             value, at = _decode(text, at)
-        except ValueError:
-            return
-        yield value
+            items.append(value)
+    return items, "" if text.startswith("]", at) else text[at : at + _MAX_LOST]
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
