@@ -29,7 +29,7 @@ What it returns, if anything, is sent instead of the answer: a `Said`, or the te
 
 
 class Said(NamedTuple):
-    """An HTTP response; *content* is JSON."""
+    """An HTTP response; *content* is JSON, or the bytes of a body."""
 
     content: Any
     status: int = 200
@@ -96,7 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
     def _send(self, content: Any, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        self._write("application/json", json.dumps(content).encode(), status, headers)
+        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self._write("application/json", raw, status, headers)
 
     def _stream(self, answer: dict[str, Any]) -> None:
         calls = [{"index": place, **call} for place, call in enumerate(answer.get("tool_calls", ()))]
@@ -106,15 +107,15 @@ class _Handler(BaseHTTPRequestHandler):
         self._write("text/event-stream", "".join(f"data: {each}\n\n" for each in [*sent, "[DONE]"]).encode())
 
     def _write(
-        self, kind: str, content: bytes, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
+        self, kind: str, body: bytes, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(content)
+        self.wfile.write(body)
 
 
 def _asked(path: str, body: dict[str, Any]) -> str:

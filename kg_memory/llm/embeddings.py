@@ -281,7 +281,8 @@ class ReliableEmbeddings:
                 (failure.transient, EmbeddingUnavailable, "try again later, or check its base_url"),
                 (failure.redirected, SettingsError, "set its base_url to the address that it redirects to"),
                 (failure.status in (401, 403), SettingsError, "set the right api_key"),
-                (failure.status == 404, SettingsError, "check its name and base_url"),
+                (failure.status in (402, 429), SettingsError, "check the account's quota and billing"),
+                (failure.status in (404, 405, 410), SettingsError, "check its name and base_url"),
                 (True, EmbeddingError, "check the server's log and the model's settings"),
             )
             raise retry.make_error(

@@ -222,7 +222,7 @@ class RetryPolicy:
 
         *draw*: returns a random number from 0 to 1.
         """
-        if failure.retry_after is not None:
+        if failure.retry_after:
             # Slightly longer than requested, so that callers do not all return at the same moment.
             return failure.retry_after + 0.25 * draw()
         return min(self.longest, self.first * 2.0 ** (attempt - 1)) * (0.5 + 0.5 * draw())
@@ -325,7 +325,7 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
     """Diagnose *error*: return its kind and whether a retry may help, with secrets and *keys* hidden."""
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
-    status = status if isinstance(status, int) else None
+    status = status if isinstance(status, int) and status >= 300 else None  # below, the body is at fault
     text = str(getattr(error, "message", None) or error)
     reason = hide_secrets(text, keys)
     transient, retry_after = _is_transient(error, status), _read_retry_after(getattr(response, "headers", None))

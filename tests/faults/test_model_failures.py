@@ -88,11 +88,13 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "a timeout": (slow, Outcome(errors.ModelUnavailable, WAITING, "model_timeout")),
     "a broken connection": (gone, Outcome(errors.ModelUnavailable, WAITING, "base_url")),
     "a wrong key": (refusing(401, "bad key"), Outcome(errors.SettingsError, WAITING, "api_key")),
+    "no credit": (refusing(402, "pay first"), Outcome(errors.SettingsError, WAITING, "add credit")),
     "no such model": (refusing(404, "no such model"), Outcome(errors.SettingsError, WAITING, "name and base_url")),
     "too long a prompt": (
         refusing(400, "maximum context length exceeded"), Outcome(errors.ModelError, FAILED, "lower chunk_size"),
     ),
     "cut off": (Said(completion('{"entities": [{"na', "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
+    "facts cut off": (Said(completion(read(ANN)[:-30], "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
     "no JSON": ("Ann and Oslo, I think", Outcome(errors.AnswerError, FAILED, "better at JSON")),
     "broken JSON": ('{"entities": [{"name": "Ann", ', Outcome(errors.AnswerError, FAILED, "better at JSON")),
     "another schema": (json.dumps({"persons": ["Ann"]}), Outcome(errors.AnswerError, FAILED, "better at JSON")),
@@ -103,12 +105,13 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "no completion at all": (Said({"hello": "world"}), Outcome(errors.ModelUnavailable, WAITING, "no choices")),
     "no choices": (Said({**completion(""), "choices": []}), Outcome(errors.ModelUnavailable, WAITING, "no choices")),
     "null choices": (Said({**completion(""), "choices": None}), Outcome(errors.ModelUnavailable, WAITING, "no choices")),
+    "a cut body": (Said(b'{"choices": [{"mes'), Outcome(errors.ModelUnavailable, WAITING, "try again later")),
     "a page": (Said("<html>Bad gateway</html>"), Outcome(errors.ModelUnavailable, WAITING, "not JSON")),
     "502 in a body": (Said({"error": {"message": "upstream", "code": 502}}), Outcome(errors.ModelUnavailable, WAITING, "upstream")),
     "429 in a body": (Said({"error": {"message": "busy", "code": "429"}}), Outcome(errors.ModelUnavailable, WAITING, "busy")),
     "an error as text in a body": (Said({"error": "overloaded"}), Outcome(errors.ModelUnavailable, WAITING, "overloaded")),
 }  # fmt: skip
-PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "no such model",
+PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "no credit", "no such model",
     "too long a prompt"})  # fmt: skip
 
 

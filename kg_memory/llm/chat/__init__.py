@@ -350,7 +350,8 @@ def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:
         (status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
         (failure.redirected, SettingsError, "set base_url to the address that it redirects to"),
         (status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
-        (status == 404, SettingsError, "check the model's name and base_url"),
+        (status == 402, SettingsError, "add credit to the account"),
+        (status in (404, 405, 410), SettingsError, "check the model's name and base_url"),
         (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
         (True, ModelError, "check the server's log and the model's settings"),
     )
