@@ -130,11 +130,14 @@ class GraphStore:
         `SchemaError` for a graph of another version.
         """
         dimension, name = self.vectors.length or None, self.vectors.name
-        if write and name != schema.ANY_MODEL:
-            schema.ensure(self.database, key, dimension, name)
-            return True
         try:
+            if write and name != schema.ANY_MODEL:
+                return schema.ensure(self.database, key, dimension, name)
             return schema.check(self.database, key, dimension, name)
+        except EmbeddingMismatch:
+            self.vectors.length = 0  # the next vector tells it, if the model answered wrongly once
+            self.vectors.vectors.clear()
+            raise
         except DatabaseError as error:
             if not isinstance(error.__cause__, redis.ReadOnlyError):
                 raise

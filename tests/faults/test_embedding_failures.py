@@ -11,7 +11,7 @@ import pytest
 
 from kg_memory import GraphMemory, Settings
 from kg_memory.contrib.embedded import Server
-from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
+from kg_memory.errors import EmbeddingError, EmbeddingMismatch, EmbeddingUnavailable, SettingsError
 from kg_memory.llm import embeddings
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model
 from kg_memory.models.graph import EpisodeStatus
@@ -98,6 +98,16 @@ def test_lasting_embedding_failure_leaves_episode_to_finish(memory, remote, name
     again = memory.episodes.resume if outcome.status is WAITING else memory.episodes.retry
     [added] = again(namespace=namespace)
     assert (added.episode, added.status, added.facts) == (episode.id, EpisodeStatus.DONE, (FACT,))
+
+
+def test_one_vector_of_another_length_does_not_lock_the_memory(server, memory, serving, remote, namespace):
+    model = make_reliable(open_embedding_model("hash", serving.url, timeout=TIMEOUT).model, PATIENT)
+    remote.spoil("embeddings", lambda body: vectors([row[:-1] for row in honest(body)]), times=1)
+    with GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=model) as other:
+        with pytest.raises(EmbeddingMismatch):
+            other.add(SAID, speaker="Ann", at=AT, namespace=namespace)
+        assert other.episodes.list(namespace=namespace)
+        assert [added.status for added in other.episodes.resume(namespace=namespace)] == [EpisodeStatus.DONE]
 
 
 @pytest.mark.parametrize("name", ["NaN", "429 for an hour", "500", "a wrong key", "a timeout"])
