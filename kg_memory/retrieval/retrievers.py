@@ -110,9 +110,7 @@ def _join_reads(effect: Any) -> Flow[Any]:
     params = {name: value for search in searches for name, value in search.params.items()}
     rows = yield from fetch(cypher.join_searches(*(search.cypher for search in searches)), **params)
     row = rows[0] if rows else {}
-    return [
-        [{"id": id_, "score": score} for id_, score in row.get(f"rows{place}", ())] for place in range(len(searches))
-    ]
+    return [[{"id": id_, "score": score} for id_, score in row.get(f"rows{n}", ())] for n in range(len(searches))]
 
 
 def narrow_scope(scope: Scope) -> Flow[Scope]:

@@ -101,13 +101,8 @@ def test_resolve_matches_known_or_very_similar_name_without_model_call(name, kno
 
     Features: A3, C1, C3, C15.
     """
-    [entity], asked = resolved([new(name)], known)
-    assert (entity["is_new"], entity["name"], entity["aliases"], asked) == (
-        False,
-        known["entity"]["name"],
-        new_aliases,
-        [],
-    )
+    [one], asked = resolved([new(name)], known)
+    assert (one["is_new"], one["name"], one["aliases"], asked) == (False, known["entity"]["name"], new_aliases, [])
 
 
 def test_resolve_asks_about_two_entities_with_one_alias():

@@ -121,12 +121,8 @@ def test_limiter_is_shared_by_server_account_and_model():
     first = limiter_of(chat(), "m")
     assert limiter_of(chat(), "m") is first
     assert limiter_of(OpenAIEmbeddings(model="m", base_url="http://a.test/v1", api_key="k"), "m") is first
-    others = [
-        limiter_of(chat(base_url="http://b.test/v1"), "m"),
-        limiter_of(chat(api_key="l"), "m"),
-        limiter_of(chat(), "n"),
-    ]
-    assert len({first, *others}) == 4
+    others = {"base_url": "http://b.test/v1"}, {"api_key": "l"}
+    assert len({first, limiter_of(chat(), "n"), *(limiter_of(chat(**other), "m") for other in others)}) == 4
 
 
 def test_unused_limiter_is_dropped():

@@ -29,8 +29,7 @@ def test_excerpt_returns_stretch_with_words_of_question():
     text = "word " * 2000 + "the treasure lies under the old oak " + "word " * 2000
     stretch = excerpt(text, {"treasur", "oak"}, 300)
     assert "the treasure lies under the old oak" in stretch
-    assert stretch.startswith("… ")
-    assert stretch.endswith(" …")
+    assert (stretch[:2], stretch[-2:]) == ("… ", " …")
     assert len(stretch) <= 304
 
 

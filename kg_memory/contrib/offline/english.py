@@ -224,9 +224,8 @@ class _SentenceReader:
         if meaning is None:
             return []
         predicate, change = meaning
-        statement = self._statement(
-            subject, predicate, objects, change, 0.8 if pattern.change in ("is", "ends") else 0.7
-        )
+        sure = 0.8 if pattern.change in ("is", "ends") else 0.7
+        statement = self._statement(subject, predicate, objects, change, sure)
         statements = self._list_objects(statement)
         if change == "ends" and verb.endswith("from"):
             statements += self._read_towards(pattern, predicate, subject, objects[0])

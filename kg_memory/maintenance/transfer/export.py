@@ -91,16 +91,11 @@ def _write_graph(
 
 def _make_header(meta: Row, options: ExportOptions) -> records.Header:
     counters = {name: meta[name] for name in sorted(meta) if name not in META_FIELDS and isinstance(meta[name], int)}
-    fields = {
-        "record": "kg-memory",
-        "format": records.FORMAT,
-        "schema": meta["version"],
-        "namespace": options.namespace,
-    }
+    head = {"record": "kg-memory", "format": records.FORMAT, "schema": meta["version"], "namespace": options.namespace}
     if options.holds != "memory":
-        fields["holds"] = options.holds
-    fields |= {name: meta[name] for name in ("model", "dimension", "words") if name in meta}
-    return records.Header.model_validate({**fields, "embeddings": options.embeddings, "meta": counters})
+        head["holds"] = options.holds
+    head |= {name: meta[name] for name in ("model", "dimension", "words") if name in meta}
+    return records.Header.model_validate({**head, "embeddings": options.embeddings, "meta": counters})
 
 
 def _count_records(database: Database, key: str, holds: str) -> int:
