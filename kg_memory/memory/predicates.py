@@ -96,11 +96,9 @@ def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[Predicat
     """
     stored = yield from fetch(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None
-    declared = declared_predicate(name, fact_types)
-    if declared is not None and (info is None or info.origin != "corrected"):
-        return PredicateInfo(
-            name=name, canonical=declared.name, single_valued=declared.single_valued, origin="declared"
-        )
+    own = declared_predicate(name, fact_types)
+    if own is not None and (info is None or info.origin != "corrected"):
+        return PredicateInfo(name=name, canonical=own.name, single_valued=own.single_valued, origin="declared")
     if info is not None:
         return info
     rule = canonical_predicate(name)

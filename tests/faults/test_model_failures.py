@@ -76,13 +76,9 @@ def add(memory: GraphMemory, namespace: str) -> Add:
 
 LASTING: dict[str, tuple[Any, Outcome]] = {
     "429": (refusing(429, "slow down"), Outcome(errors.ModelUnavailable, WAITING, "slow down")),
-    "429 with a time": (
-        refusing(429, "slow down", {"Retry-After": "0.01"}), Outcome(errors.ModelUnavailable, WAITING, "try again later"),
-    ),
+    "429 with a time": (refusing(429, "slow down", {"Retry-After": "0.01"}), Outcome(errors.ModelUnavailable, WAITING, "try again later")),
     "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(errors.ModelUnavailable, WAITING, "later")),
-    "a spent quota": (
-        refusing(429, "You exceeded your quota", code="insufficient_quota"), Outcome(errors.ModelUnavailable, WAITING, "billing"),
-    ),
+    "a spent quota": (refusing(429, "You exceeded your quota", code="insufficient_quota"), Outcome(errors.ModelUnavailable, WAITING, "billing")),
     "500": (refusing(500, "oops"), Outcome(errors.ModelUnavailable, WAITING, "oops")),
     "503": (refusing(503, headers={"Retry-After": "0.01"}), Outcome(errors.ModelUnavailable, WAITING, "try again later")),
     "a timeout": (slow, Outcome(errors.ModelUnavailable, WAITING, "model_timeout")),
@@ -90,9 +86,9 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "a wrong key": (refusing(401, "bad key"), Outcome(errors.SettingsError, WAITING, "api_key")),
     "no credit": (refusing(402, "pay first"), Outcome(errors.SettingsError, WAITING, "add credit")),
     "no such model": (refusing(404, "no such model"), Outcome(errors.SettingsError, WAITING, "name and base_url")),
-    "too long a prompt": (
-        refusing(400, "maximum context length exceeded"), Outcome(errors.ModelError, FAILED, "lower chunk_size"),
-    ),
+    "too long a prompt": (refusing(400, "maximum context length exceeded"), Outcome(errors.ModelError, FAILED, "lower chunk_size")),
+    "too large a body": (refusing(413), Outcome(errors.ModelError, FAILED, "lower chunk_size")),
+    "an invalid key": (refusing(400, "API key not valid"), Outcome(errors.SettingsError, WAITING, "the account")),
     "cut off": (Said(completion('{"entities": [{"na', "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
     "facts cut off": (Said(completion(read(ANN)[:-30], "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
     "no JSON": ("Ann and Oslo, I think", Outcome(errors.AnswerError, FAILED, "better at JSON")),
@@ -112,7 +108,7 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "an error as text in a body": (Said({"error": "overloaded"}), Outcome(errors.ModelUnavailable, WAITING, "overloaded")),
 }  # fmt: skip
 PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "no credit", "no such model",
-    "too long a prompt"})  # fmt: skip
+    "too long a prompt", "too large a body", "an invalid key"})  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PASSING)

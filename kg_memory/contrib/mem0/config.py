@@ -59,11 +59,9 @@ def open_config(config: Entries | None) -> Opened:
     instructions = "\n\n".join(str(config[name]) for name in PROMPTS if config.get(name))
     settings = settings.with_(url=_find_url(parts), instructions=instructions or None)
     model = _open_model(*parts["llm"], settings)
-    embeddings = _open_embeddings(*parts["embedder"], settings)
+    vectors = _open_embeddings(*parts["embedder"], settings)
     collection = read_collection(parts["vector_store"][1].get("collection_name", COLLECTION))
-    return Opened(
-        GraphMemory(settings, model=model, embeddings=embeddings), collection, _can_rerank(*parts["reranker"])
-    )
+    return Opened(GraphMemory(settings, model=model, embeddings=vectors), collection, _can_rerank(*parts["reranker"]))
 
 
 def _check_names(config: Entries) -> None:

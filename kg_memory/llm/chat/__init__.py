@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from typing import Any
 
@@ -39,6 +40,10 @@ MOST_EMPTY = 3
 """Empty replies to a format after which the format is not used again."""
 UNSUPPORTED = frozenset({400, 422, 501})
 """The HTTP statuses of servers that do not support a part of a request."""
+_FORMAT = re.compile(r"grammar|response.?format|json.?schema|requested parameters", re.IGNORECASE)
+_SIZES = "length|size|window|exceed|maximum"
+_TOO_LONG = re.compile(f"context.*({_SIZES})|({_SIZES}).*context|too (long|large)|token count exceeds", re.IGNORECASE)
+_ACCOUNT = re.compile(r"api[ _-]?key|credit", re.IGNORECASE)
 
 OPENAI = "openai"
 PROVIDERS = frozenset(
@@ -222,7 +227,7 @@ class ChatModel:
                 reply = yield from self._send(ChatRequest(with_schema, ask.prompt, form, temperature))
             except Exception as error:  # noqa: BLE001 - raised below
                 failure, fallback = retry.diagnose(error, secrets_of(self.model)), self._format_after(form)
-                if temperature and failure.status == 400 and "temperature" in failure.reason:
+                if temperature and failure.status in UNSUPPORTED and "temperature" in failure.reason.lower():
                     temperature = False
                 elif fallback is not None and _is_unsupported(error, failure):
                     form = fallback
@@ -332,12 +337,12 @@ def _is_unsupported(error: Exception, failure: retry.RequestFailure) -> bool:
     *failure* is the diagnosis of *error*.
     """
     is_unable = failure.status in UNSUPPORTED or isinstance(error, NotImplementedError)
+    is_unable |= failure.status in (404, 500) and _FORMAT.search(failure.reason) is not None
     return is_unable and not failure.filtered and not _is_too_long(failure)
 
 
 def _is_too_long(failure: retry.RequestFailure) -> bool:
-    words = failure.reason.lower()
-    return "context" in words and any(word in words for word in ("length", "size", "window", "exceed", "maximum"))
+    return failure.status == 413 or _TOO_LONG.search(failure.reason) is not None
 
 
 def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:
@@ -351,6 +356,11 @@ def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:
         (failure.redirected, SettingsError, "set base_url to the address that it redirects to"),
         (status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
         (status == 402, SettingsError, "add credit to the account"),
+        (
+            status == 400 and _ACCOUNT.search(failure.reason) is not None,
+            SettingsError,
+            "check the api_key and the account",
+        ),
         (status in (404, 405, 410), SettingsError, "check the model's name and base_url"),
         (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
         (True, ModelError, "check the server's log and the model's settings"),
