@@ -83,8 +83,11 @@ function openLink(link) {
 function drawNote() {
   const { atA, graph, passes, states } = look;
   const place = graph.entityPlace.get(state.focus);
-  const number = states.reduce((sum, one) => sum + (one ? 1 : 0), 0);
-  const hidden = atA.reduce((sum, one, fact) => sum + (one === 1 && !passes[fact] ? 1 : 0), 0);
+  let [number, hidden] = [0, 0];
+  for (let fact = 0; fact < states.length; fact++) { // runs while dragging
+    if (states[fact]) number++;
+    else if (atA[fact] === 1 && !passes[fact]) hidden++;
+  }
   replace(shown, element("span", { id: "shown" }, count("facts shown|", number)),
     state.at !== null && element("span.narrow", {}, `A: ${showDay(state.at)}`),
     hidden > 0 && place === undefined && element("span", {}, t("hidden by filters", { count: hidden.toLocaleString() }), " ", button(t("clear filters"), clearFilters, {}, ".link")),
