@@ -118,8 +118,6 @@ class Reading:
     def __iter__(self) -> Iterator[EpisodeInput]:
         """Yield the episodes in file order; `problems` gets the files and messages that cannot be read."""
         self.problems[:] = self._skipped if self.parts else []
-        if self.strict and self.problems:
-            raise self.problems[0]
         for part in self.parts:
             read_part = _READ.get(part.format)
             items = read_part(part) if read_part else _read_chats(CHATS[part.format], part.document, part)
@@ -168,7 +166,7 @@ def _recognise(part: _Part) -> str:
     if not texts:
         whole_text(part.file)  # raises with the line if it is not text
         raise InputError(f"{part.path} contains no text: pass a file with messages")
-    if part.path.suffix.lower() in _OTHERS or texts[0].startswith("From "):
+    if part.path.suffix.lower() in _OTHERS:
         raise InputError(
             f"{part.path} is not in a format that is read (known: {_LISTED}): export the conversation as JSON, convert "
             "it to JSON Lines, or pass --format text to import it as one text"

@@ -165,13 +165,15 @@ def _text_of(item: Any) -> str:
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
     """Return an answer of type *kind* with all complete and valid items in *text*; None if there are none.
 
-    None also if not one item of a list is complete: entities without the facts about them would pass for an answer.
+    Of an answer about an episode, None also if a list breaks before its first item is complete, or never begins:
+    entities without the facts about them would pass for an answer.
     *text* is the output of a model that was cut off or is not valid JSON.
     """
     text = _without_thoughts(text)
     read = {name: _items(text, name) for name in lists_of(kind)}
     lists = {name: items for name, (items, _) in read.items()}
-    if not any(lists.values()) or any(broken and not items for items, broken in read.values()):
+    is_unread = any(broken is not None and not items for items, broken in read.values())
+    if not any(lists.values()) or (is_unread and issubclass(kind, PartialAnswer)):
         return None
     try:
         parsed: ParsedAnswer | None = parse_object(lists, kind)
@@ -236,10 +238,10 @@ def _candidates(text: str) -> list[Any]:
     return values
 
 
-def _items(text: str, name: str) -> tuple[list[Any], str]:
+def _items(text: str, name: str) -> tuple[list[Any], str | None]:
     """Return the complete items of the JSON list called *name* in *text*, and the text of one at which the JSON breaks.
 
-    That text is "" if the list ends, or there is none.
+    That text is None if the list ends, and "" if *text* ends before.
     """
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)
@@ -250,7 +252,7 @@ def _items(text: str, name: str) -> tuple[list[Any], str]:
                 at += 1
             value, at = _decode(text, at)
             items.append(value)
-    return items, "" if text.startswith("]", at) else text[at : at + _MAX_LOST]
+    return items, None if text.startswith("]", at) else text[at : at + _MAX_LOST]
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
