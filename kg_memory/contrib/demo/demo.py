@@ -75,7 +75,7 @@ def demo(arguments: Namespace, screen: Screen) -> int:
     screen.line(f"Read {reader}: {count_noun(counts.entities, 'entity')}, {counts.facts} facts.")
     _show("What is true now?", zip(_NOW, answers, strict=True), screen)
     _show(f"What was true on {date_in_words(_THEN)}?", zip(_NOW, then, strict=True), screen)
-    title = f"Where did Nora live on {date_in_words(_BETWEEN)}? She had moved, but had not told it before {_NEWS}."
+    title = f"Where did Nora live on {date_in_words(_BETWEEN)}? She had moved; her friends first heard it in {_NEWS}."
     _show(title, zip((f"as known before {_NEWS}", "as known now"), between, strict=True), screen)
     _show_next(arguments, where, screen)
     return 0
