@@ -85,7 +85,7 @@ function placeName(name, scene, font) {
     const [cx, cy] = [name.x + x * (name.size + 4) + (x * wide) / 2 / Math.max(0.7, Math.abs(x)), name.y + y * (name.size + 3 + HIGH / 2)];
     return [cx - wide / 2, cy - HIGH / 2, cx + wide / 2, cy + HIGH / 2];
   });
-  const isFree = (box) => inside(box, scene) && !scene.boxes.some((other) => cross(box, other)) && ![...scene.discs.values()].some((one) => distance(one.x, one.y, box) < one.size + 1);
+  const isFree = (box) => inside(box, scene) && !scene.boxes.some((other) => cross(box, other)) && ![...scene.discs.values()].some((one) => distance(one.x, one.y, box) < one.size + (one === disc ? 1 : 6)); // nearer to its own node than to others
   const free = boxes.filter(isFree);
   const clear = free.find((box) => !scene.lines.some(({ a, b }) => cuts(a, b, box)));
   const box = clear ?? (name.forceLabel || disc?.links > 2 ? free[0] : null);

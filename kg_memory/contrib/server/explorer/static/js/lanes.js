@@ -34,7 +34,7 @@ export function drawLanes(entity) {
   }
   svg.append(drawing("line.at-a", { x1: toX(pointA().time), x2: toX(pointA().time), y1: 0, y2: height - 16 }));
   if (state.compare) svg.append(drawing("line.at-b", { x1: toX(pointB().time), x2: toX(pointB().time), y1: 0, y2: height - 16 }));
-  return element("div.lanes", {}, svg);
+  return element("div.lanes", {}, svg, bars.some((bar) => bar.givenUp) && element("p.faint.small", {}, t("hatched")));
 }
 
 // Return the beliefs about an entity by predicate. Overlapping bars of a lane lie in separate rows.

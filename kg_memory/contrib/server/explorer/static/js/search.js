@@ -57,9 +57,9 @@ function list(title, items, show) {
 function parts(why) {
   if (!why) return null;
   const most = Math.max(1e-9, ...why.scores.map(([, score]) => Math.abs(score)));
-  const last = why.scores.at(-1);
-  return element("details.small", {}, element("summary", {}, [t("rank", { rank: why.rank ?? "–" }), last && ` · ${last[1].toFixed(4)}`, why.hits.length > 0 && ` · ${why.hits.map((hit) => t(`retriever ${hit.retriever}`)).join(", ")}`]),
-    why.hits.map((hit) => element("p.small", {}, t("hit", { by: t(`retriever ${hit.retriever}`), rank: hit.rank, score: hit.score.toFixed(3) }))),
+  return element("details.small", {}, element("summary", {}, [t("rank", { rank: why.rank ?? "–" }), why.hits.length > 0 && ` · ${why.hits.map((hit) => t(`retriever ${hit.retriever}`)).join(", ")}`]),
+    why.hits.map((hit) => element("p.small", {}, t("hit", { by: t(`retriever ${hit.retriever}`), rank: hit.rank }))),
+    why.scores.length > 0 && element("p.small.faint", {}, t("scores of steps")),
     why.scores.map(([step, score]) => element("div.meter", {}, element("span.soft.ellipsis", { title: step }, step), element("div.track", {}, element("i", { style: { "--part": String(Math.max(0, score) / most) } })), element("span.number", {}, score.toFixed(4)))),
     why.left_out && element("p.faint", {}, why.left_out));
 }

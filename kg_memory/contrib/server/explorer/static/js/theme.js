@@ -56,7 +56,7 @@ export function predicateHues(graph) {
   const hues = new Uint8Array(counts.length).fill(7);
   const names = ranked.slice(0, 7).map((place) => graph.predicates[place]);
   for (const name of given.keys()) if (!names.includes(name)) given.delete(name);
-  for (const name of names) if (!given.has(name)) given.set(name, [0, 1, 2, 3, 4, 5, 6].find((hue) => ![...given.values()].includes(hue)));
+  for (const name of names.sort()) if (!given.has(name)) given.set(name, [0, 1, 2, 3, 4, 5, 6].find((hue) => ![...given.values()].includes(hue)));
   ranked.slice(0, 7).forEach((place) => { hues[place] = given.get(graph.predicates[place]); });
   return { hues, counts, ranked };
 }
