@@ -72,7 +72,8 @@ function widthOf(context, text) {
   return widths.get(key);
 }
 
-// Try the sides of a node, first the one away from its links. A name with many links may cover them, on a plate.
+// Try the sides of a node, first the one away from its links. A name with many links may cover them, on a plate, and in
+// a crowd small entities too.
 function placeName(name, scene, font) {
   const context = contexts.names;
   context.font = font;
@@ -88,7 +89,8 @@ function placeName(name, scene, font) {
   const isFree = (box) => inside(box, scene) && !scene.boxes.some((other) => cross(box, other)) && ![...scene.discs.values()].some((one) => distance(one.x, one.y, box) < one.size + (one === disc ? 1 : 6)); // nearer to its own node than to others
   const free = boxes.filter(isFree);
   const clear = free.find((box) => !scene.lines.some(({ a, b }) => cuts(a, b, box)));
-  const box = clear ?? (name.forceLabel || disc?.links > 2 ? free[0] : null);
+  const open = () => boxes.find((one) => inside(one, scene) && !scene.boxes.some((other) => cross(one, other)));
+  const box = clear ?? (name.forceLabel || disc?.links > 2 ? (free[0] ?? open()) : null);
   if (!box) return;
   scene.boxes.push(box);
   labels.shown.push({ text: name.label, box });

@@ -24,12 +24,17 @@ export async function showSearch() {
     answer(results),
     element("div.title", {}, answerLine(results), results.time && element("p.faint.small", {}, results.time.reading, " ", results.time.words && results.time.since && state.at === null && button(t("show then"), () => set({ at: Date.parse(results.time.since) }, { push: true }), {}, ".link"))),
     context.text && element("details", { open: true }, element("summary", {}, t("what an agent gets", { tokens: context.tokens })), element("pre.context", { tabIndex: 0 }, context.text)),
-    list(t("found facts"), results.facts, (fact) => [isQuote(fact) ? fact.sources.slice(0, 1).map(quoteOf) : lit(apiFactLine(fact, showPeriod(fact)), [fact.id], []), parts(explain("facts", fact.id))]),
+    list(t("found facts"), results.facts.filter((fact) => !isQuote(fact) || !isShown(fact, results.episodes)), (fact) => [isQuote(fact) ? fact.sources.slice(0, 1).map(quoteOf) : lit(apiFactLine(fact, showPeriod(fact)), [fact.id], []), parts(explain("facts", fact.id))]),
     list(t("found entities"), results.entities, (entity) => [lit(element("button.fact-line", { type: "button", onclick: () => openEntity(entity.id) }, element("span", {}, entity.name), element("span.when", {}, entity.type)), [], [entity.id]), parts(explain("entities", entity.id))]),
     list(t("found messages"), results.episodes, (episode) => [message(episode), episode.remarks.map((remark) => element("p.small", {}, element("span.chip.ended", {}, t(`remark ${remark.kind}`)), ` ${remark.sentence}`)), parts(explain("episodes", episode.id))]),
     list(t("communities"), results.communities, (community) => [element("p", {}, element("strong", {}, community.name), ` ${community.summary}`), parts(explain("communities", community.id))]),
     leftOut(results),
   ].filter(Boolean);
+}
+
+// Return whether the message that a fact quotes is among the episodes.
+function isShown(fact, episodes) {
+  return fact.sources.some((source) => episodes.some((episode) => episode.id === source.episode));
 }
 
 // Show the best fact with its date and source; if it is only a quote, or there is none, the best message.

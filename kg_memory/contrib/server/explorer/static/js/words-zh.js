@@ -25,7 +25,7 @@ export const CHINESE = {
   "identity merge done": "“{first}”与另一实体合并（移动了{facts}）", "identity merge undone": "并入“{first}”的合并已撤销", "identity split done": "“{second}”从“{first}”拆分出来（移动了{facts}）", "identity split undone": "对“{first}”的拆分已撤销",
   "identity doubt waiting": "“{first}”和“{second}”可能是同一个：见审核", "identity doubt done": "“{first}”与另一个被认定为同一个（移动了{facts}）", "identity doubt apart": "“{first}”和“{second}”分开保留", "identity doubt undone": "关于“{first}”的决定已撤销",
   "merge into": "把另一实体并入 {name}", "merge intro": "另一个的事实、消息和名称都会移到保留的实体，以后的消息也会遵循。可以撤销。", "other entity": "另一实体", "merge": "合并", "stays": "保留哪一个实体", "merged": "已合并。", "reason": "理由（会保存）",
-  "split from": "从 {name} 拆分", "split intro": "选择属于另一人或另一物的内容。可以撤销。", "facts about the other": "关于另一个的事实", "name of the other": "另一个的名称", "type": "类型", "split": "拆分", "split done": "已拆分。", "choose facts": "请至少选择一条事实。",
+  "split from": "从 {name} 拆分", "split intro": "选择属于另一人或另一物的内容。并取一个能区分两者的名称。可以撤销。", "facts about the other": "关于另一个的事实", "name of the other": "另一个的名称", "type": "类型", "split": "拆分", "split done": "已拆分。", "choose facts": "请至少选择一条事实。",
   "correct": "更正事实", "correct intro": "您的说法会作为单独的陈述保存，与这样说的消息同等作数。以前说过的都保留。", "began": "开始", "ended on?": "结束", "later began": "后一事实开始于", "later ended": "后一事实结束于", "still so": "仍然如此", "corrected": "已更正。", "dates stand": "已保存。先前说过的日期仍然有效。",
   "saved intro": "现在记住的全部内容。删除前会先显示一并删除的内容。", "saving is on": "正在保存新记忆。", "saving is off": "已停止保存：不会记住新内容。", "turn saving on": "开始保存", "turn saving off": "停止保存",
   "no saved memories": "没有已存的记忆。", "more memories": "更多", "saved on": "{day}保存", "show source": "显示出处", "delete…": "删除……",
