@@ -132,7 +132,7 @@ def test_ingestion_and_search_refuse_another_dimension(driver, database, setting
     other.close()
     assert rows("MATCH (e:Episode) RETURN e.status AS status ORDER BY status") == [
         {"status": "done"},
-        {"status": "working"},
+        {"status": "waiting"},
     ]
 
 

@@ -49,7 +49,7 @@ def answer(prompt: str, fields: Fields) -> Answer:
     rule = _ANSWERS.get(prompt)
     if rule is None:
         names = ", ".join(sorted(_ANSWERS))
-        raise ModelError(f"the offline model cannot answer the prompt {prompt!r}: use {names}, or a language model")
+        raise ModelError(f"the offline model cannot answer {prompt!r}: use one of {names}, or a language model")
     return rule(fields)
 
 
