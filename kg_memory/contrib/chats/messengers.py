@@ -183,8 +183,8 @@ def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _is_facebook(value: Json) -> bool:
-    messages = objects(value.get("messages"))
-    return "participants" in value and bool(messages) and all("sender_name" in each for each in messages)
+    messages = objects(value["messages"]) if {"participants", "messages"} <= value.keys() else []
+    return bool(messages) and all("sender_name" in each for each in messages)
 
 
 def _mend(value: Any) -> Any:

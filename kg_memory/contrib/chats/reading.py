@@ -75,7 +75,7 @@ class Reading:
     date_order: DateOrder | None = None
     max_content: int | None = None
     problems: list[InputError] = field(default_factory=list)
-    _skipped: list[InputError] = field(default_factory=list)
+    _skipped: list[InputError] = field(default_factory=list, init=False)
 
     @cached_property
     def parts(self) -> list[_Part]:
@@ -88,22 +88,19 @@ class Reading:
             return [_Part(self.path, self.path, self.wanted, self.date_order)]
         found = [_Part(path, file, self.wanted, self.date_order) for path, file in files_of(self.path)]
         names = _read_names(found)
-        chats = list(filter(self._is_chat, found))
-        for part in chats:
-            part.names = names
+        chats: list[_Part] = []
+        for part in found:
+            try:
+                if part.format not in ("json", "text", "records") or part.wanted is not None:  # not, say, a profile
+                    part.names = names
+                    chats.append(part)
+            except InputError as error:
+                self._skipped.append(error)
         if not chats:
             raise InputError(
                 f"no chat export found in {self.path} (known formats: {_LISTED}): pass the paths of the files in it"
             )
         return chats
-
-    def _is_chat(self, part: _Part) -> bool:
-        """Return whether *part*, a file in a folder or zip, is a conversation; False for, say, a user profile."""
-        try:
-            return part.format not in ("json", "text", "records") or part.wanted is not None
-        except InputError as error:
-            self._skipped.append(error)
-            return False
 
     @property
     def format(self) -> str:

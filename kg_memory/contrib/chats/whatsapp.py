@@ -116,13 +116,12 @@ def _to_24(hour: int, words: str) -> int:
 def is_whatsapp(lines: Iterable[str]) -> bool:
     """Return whether *lines* are a WhatsApp chat: one of the first begins a message, and some message has a speaker."""
     written = [line for line in lines if line.strip()]
-    first = next((line for line in map(_tidy, written[:MOST_BEFORE]) if _open(line, _HEADS)), None)
-    opened = _open(first, _HEADS) if first else None
-    if first is None or opened is None:
+    openings = [(line, found) for line in map(_tidy, written[:MOST_BEFORE]) if (found := _open(line, _HEADS))]
+    if not openings:
         return False
-    head, stamp, _ = opened
+    first, (head, *_) = openings[0]
     is_iso = re.fullmatch(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?\].*", first) is not None
-    if stamp is None or (is_iso and not any(_LRM in line for line in written)):
+    if is_iso and not any(_LRM in line for line in written):
         return False  # a plain chat, which `formats.read_chat` reads
     rests = [found[2] for line in written if (found := _open(_tidy(line), (head,)))]
     return any(_WHO.fullmatch(rest) for rest in rests)
