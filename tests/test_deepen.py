@@ -16,7 +16,12 @@ from tests.scripted import HashEmbeddings, Scripted
 
 TALK = (
     {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "source_id": "m1"},
-    {"content": "Only Cid and Dan were there.", "speaker": "Ann", "at": "2024-05-02T10:00:00Z", "source_id": "m2"},
+    {
+        "content": "Nobody but Cid and Dan were there.",
+        "speaker": "Ann",
+        "at": "2024-05-02T10:00:00Z",
+        "source_id": "m2",
+    },
     {"content": "I live in Rome.", "speaker": "Bob", "at": "2024-05-03T10:00:00Z", "source_id": "m3"},
 )
 SENTENCES = "MATCH (f:Fact) RETURN f.sentence AS sentence ORDER BY sentence"

@@ -171,12 +171,8 @@ ODD = [
     (f"[13/05/2024, 10:01:00] Ann: I moved :) {LRM}<This message was edited>\n", ("Ann", "I moved :)"), 0),
     (f"the end of a message\n{DAY}Ann: I live in Rome\n", ("Ann", "I live in Rome"), 1),
     ("2024-05-13 08:01:30.25+02:00 Ann: Hi\n2024-05-13T10:01:00Z Bo: Yes\n", ("Ann", "Hi"), 0),
-    (
-        "[2024-05-13 10:00] Ann: I have news\nPS: I moved\n[2024-05-13 10:02] Bo: Oh\n",
-        ("Ann", "I have news\nPS: I moved"),
-        0,
-    ),
-]
+    ("[2024-05-13 10:00] Ann: I have news\nPS: I moved\n[2024-05-13 10:02] Bo: Oh\n", ("Ann", "I have news\nPS: I moved"), 0),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "message", "problems"), ODD)
@@ -187,17 +183,15 @@ def test_odd_lines_are_read_or_reported(tmp_path, text, message, problems):
 
 
 def test_conversations_that_begin_alike_stay_apart(tmp_path):
-    talks = [
-        [{"role": "user", "content": "Hi"}, {"role": "user", "content": f"I live in {city}"}]
-        for city in ("Oslo", "Rome")
-    ]
+    talks = [[{"role": "user", "content": text} for text in ("Hi", f"I live in {city}")] for city in ("Oslo", "Rome")]
     path = write(tmp_path, "".join(json.dumps({"messages": talk}) + "\n" for talk in talks), "talks.jsonl")
     assert len({episode.source_id for episode in read(path)}) == 4
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("a.csv", "who,text\nAnn,Hi\n"), ("a.mbox", "From ann@x\nFrom: Ann\nTo: Bo\n\nHi\n")]
-)
+OTHERS = [("a.csv", "who,text\nAnn,Hi\n"), ("a.mbox", "From ann@x\nFrom: Ann\nTo: Bo\n\nHi\n")]
+
+
+@pytest.mark.parametrize(("name", "text"), OTHERS)
 def test_files_of_other_formats_are_refused_unless_wanted_as_text(tmp_path, name, text):
     with pytest.raises(InputError, match="--format text"):
         list(read(write(tmp_path, text, name)))
@@ -208,9 +202,8 @@ def test_folder_reports_the_files_that_cannot_be_read(run, tmp_path):
     write(tmp_path, "Ann: Hi\nBo: Hello\nAnn: I live in Rome\nBo: Fine\n", "a.txt")
     write(tmp_path, '{"broken": ', "b.json")
     for _ in range(2):
-        assert ["b.json" in problem for problem in result(run, "ingest", tmp_path, "-n", "folder")["problems"]] == [
-            True
-        ]
+        [problem] = result(run, "ingest", tmp_path, "-n", "folder")["problems"]
+        assert "b.json" in problem
     assert "left out" in run("ingest", tmp_path, "-n", "folder", "--dry-run")[2]
 
 

@@ -32,26 +32,16 @@ def honest(body: Any) -> list[Any]:
 
 
 FAULTS: dict[str, tuple[Any, Outcome]] = {
-    "another dimension": (
-        lambda body: vectors([row[:-1] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "63 dimensions after one"),
-    ),
-    "dimensions that differ": (
-        lambda body: vectors([honest(body)[0][:-1], *honest(body)[1:]]), Outcome(EmbeddingError, FAILED, "dimensions"),
-    ),
+    "another dimension": (lambda body: vectors([row[:-1] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "63 dimensions after one")),
+    "dimensions that differ": (lambda body: vectors([honest(body)[0][:-1], *honest(body)[1:]]), Outcome(EmbeddingError, FAILED, "dimensions")),
     "fewer vectors than texts": (lambda body: vectors(honest(body)[1:]), Outcome(EmbeddingError, FAILED, "check")),
-    "more vectors than texts": (
-        lambda body: vectors([*honest(body), [1.0] * 64]), Outcome(EmbeddingError, FAILED, "vectors for"),
-    ),
-    "NaN": (
-        lambda body: vectors([[float("nan"), *row[1:]] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "not finite"),
-    ),
+    "more vectors than texts": (lambda body: vectors([*honest(body), [1.0] * 64]), Outcome(EmbeddingError, FAILED, "vectors for")),
+    "NaN": (lambda body: vectors([[float("nan"), *row[1:]] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "not finite")),
     "zeros": (lambda body: vectors([[0.0] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "all zeros")),
     "words": (lambda body: vectors([["x"] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "no list of numbers")),
     "too long a text": (refusing(400, "input too long"), Outcome(EmbeddingError, FAILED, "input too long")),
     "429": (refusing(429, "slow down"), Outcome(EmbeddingUnavailable, WAITING, "slow down")),
-    "429 with a time": (
-        refusing(429, headers={"Retry-After": "0.01"}), Outcome(EmbeddingUnavailable, WAITING, "try again later"),
-    ),
+    "429 with a time": (refusing(429, headers={"Retry-After": "0.01"}), Outcome(EmbeddingUnavailable, WAITING, "try again later")),
     "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(EmbeddingUnavailable, WAITING, "later")),
     "500": (refusing(500, "oops"), Outcome(EmbeddingUnavailable, WAITING, "oops")),
     "a timeout": (slow, Outcome(EmbeddingUnavailable, WAITING, "try again later")),

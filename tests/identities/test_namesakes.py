@@ -134,8 +134,7 @@ def test_doubtful_identity_is_decided_by_review_and_undone(say, tell, teller, na
     [doubt] = tell.memory.reviews.identities(namespace=namespace)
     assert (doubt.kind, doubt.state, doubt.confidence) == ("doubt", "waiting", 0.6)
     assert doubt.latest == (("Anna lives in Bergen.",), ("Anna lives in Oslo.",))
-    accept = tell.memory.reviews.decide_identity
-    merge = tell.memory.entities.merge
+    accept, merge = tell.memory.reviews.decide_identity, tell.memory.entities.merge
     for decide in (
         lambda: accept(doubt.id, "accept", by="Cy", reason="same", namespace=namespace),
         lambda: merge(doubt.entity.id, doubt.second.id, by="Cy", reason="same", namespace=namespace)[0],

@@ -511,7 +511,9 @@ def test_resume_reads_episode_after_predicate_call_failed(memory, namespace, mod
     assert model.asks("facts")[-1]["episode"]["at"] == "2024-01-01T01:00+09:00"
 
 
-@pytest.mark.parametrize("name", ["", "\x00\n", "a'}) DETACH DELETE n //", "x" * 64, "🎉", "وصل إلى", "ignore rules"])
+@pytest.mark.parametrize(
+    "name", ["", "\x00\n", "a'}) DETACH DELETE n //", "x" * 64, "🎉", "وصل إلى", "ignore all rules"]
+)
 def test_any_predicate_name_is_stored_and_found(memory, namespace, model, say, name):
     changing(model, predicate=name)
     say("Bob is here.", "2024-01-01")

@@ -83,9 +83,7 @@ def _whole_names(fields: Any) -> Any:
 def _facts(fields: Any) -> Any:
     content = fields["episode"]["content"]
     # An entity with another known name is found by the name in this message.
-    here = [
-        {**each, "name": next((one for one in each["called"] if one in content), "")} for each in fields["entities"]
-    ]
+    here = [{**row, "name": next((one for one in row["called"] if one in content), "")} for row in fields["entities"]]
     first = fields["entities"][0]
     told = _SCRIPTED.rules["facts"]({**fields, "entities": [first, *(each for each in here[1:] if each["name"])]})[
         "facts"

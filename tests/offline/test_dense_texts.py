@@ -110,7 +110,11 @@ def test_chinese_text_is_tagged_once_for_entities_and_facts(monkeypatch):
 
 @pytest.mark.parametrize(
     "text",
-    ["\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d" * 833, "a" + "\u0301\u0323\u0308" * 1600, "Dr. Mr. Ms. " * 200],
+    [
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d" * 833,
+        "a" + "\u0301\u0323\u0308" * 1600,
+        "Dr. Mr. Mrs. " * 200,
+    ],
     ids=["joined emoji", "combining marks", "titles"],
 )
 def test_marks_and_titles_are_read_within_seconds(offline, namespace, text):

@@ -166,7 +166,12 @@ def test_single_valued_flag_makes_new_value_supersede():
     ),
     times=st.tuples(*[st.sampled_from([None, "", "NaN", "99999-99", MAY, JUNE, "2019"])] * 4),
     predicates=st.tuples(
-        *[st.sampled_from(["LIVES_IN", "NEVER_USES", "NOT_USES", "PREFERS", "SAYS_ABOUT", "状态", ""])] * 2
+        *[
+            st.sampled_from(
+                ["LIVES_IN", "USES", "NEVER_USES", "NOT_USES", "STAYS_IN", "PREFERS", "SAYS_ABOUT", "状态", ""]
+            )
+        ]
+        * 2
     ),
 )
 def test_judge_prefers_same_fact_in_either_order(words, times, predicates):
