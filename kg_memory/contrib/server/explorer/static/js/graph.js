@@ -6,7 +6,7 @@ import { afterFrame } from "./dom.js";
 import { count as countWords } from "./i18n.js";
 import { drawLabels, labels, takeName, takePredicate } from "./labels.js";
 import { SMALL, firstPositions, keepPositions, place, stop } from "./layout.js";
-import { look, onLook, showsOneType } from "./looking.js";
+import { look, onLook } from "./looking.js";
 import { state } from "./store.js";
 import { colour, onTheme, predicateHues, typeColour } from "./theme.js";
 
@@ -105,8 +105,8 @@ function load() {
   const before = new Map();
   drawn.forEachNode((_, attributes) => before.set(attributes.entity, [attributes.x, attributes.y]));
   const kept = before.size > 0 && graph.entities.id.some((id) => before.has(id));
-  const still = kept ? keepPositions(graph, before) : null;
-  const positions = still ?? firstPositions(graph, kept ? before : null);
+  const same = kept ? keepPositions(graph, before) : null;
+  const positions = same ?? firstPositions(graph, kept ? before : null);
   const next = new Graphology({ multi: true, type: "directed" });
   const { hues: ranked } = predicateHues(graph);
   hues = ranked;
@@ -142,7 +142,7 @@ function load() {
   sigma.setGraph(next); // draws it, once
   performance.mark("graph drawn");
   if (coarse) afterFrame(() => drawWhole(next, positions, kept), 300);
-  else if (still) stop();
+  else if (same) stop();
   else arrange(positions, kept);
 }
 
@@ -292,7 +292,7 @@ function isLarge() {
 function reduceNode(node, attributes) {
   const i = Number(node);
   const { graph } = look;
-  const hidden = (state.types.includes(graph.types[graph.entityType[i]]) && !(lively[i] && showsOneType())) || (state.focus && !lively[i] && graph.entities.id[i] !== state.focus);
+  const hidden = (state.types.includes(graph.types[graph.entityType[i]]) && !(lively[i] && look.isOneType)) || (state.focus && !lively[i] && graph.entities.id[i] !== state.focus);
   const chosen = state.view === "entity" && state.id === attributes.entity;
   const faded = (lit.entities.size && !lit.entities.has(i)) || !lively[i];
   return {

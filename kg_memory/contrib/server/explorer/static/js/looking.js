@@ -19,6 +19,7 @@ export const look = {
   passes: new Uint8Array(0), // the facts that pass the filters
   atA: new Uint8Array(0),
   atB: new Uint8Array(0),
+  isOneType: false, // whether one type of entities is shown alone: then with all that it is linked to
   states: new Uint8Array(0), // HOLDS, BEGUN, ENDED, RETIRED, or 0
   doubtsA: new Map(), // the times since when facts are doubtful, by fact id
   doubtsB: new Map(),
@@ -61,11 +62,6 @@ function stand() {
   for (let i = 0; i < states.length; i++) if (!passes[i]) states[i] = 0;
 }
 
-// Return whether one type of entities is shown alone: then with all that it is linked to.
-export function showsOneType() {
-  return look.graph.types.filter((type) => !state.types.includes(type)).length === 1;
-}
-
 export function anyFilter() {
   return ["types", "predicates", "kinds"].some((name) => state[name].length) || state.speaker || state.thread || state.source || state.trust > 0 || state.confidence > 0;
 }
@@ -78,13 +74,13 @@ function filter() {
   const typeHidden = graph.types.map((type) => hiddenTypes.has(type));
   const predicateHidden = graph.predicates.map((predicate) => hiddenPredicates.has(predicate));
   const stated = findStated(graph);
-  const isSole = showsOneType();
+  look.isOneType = typeHidden.filter((hidden) => !hidden).length === 1;
   const seen = (entity) => entity >= 0 && !typeHidden[graph.entityType[entity]];
   for (let fact = 0; fact < graph.size; fact++) {
     const subject = graph.subject[fact];
     const objects = graph.facts.object[fact];
     passes[fact] = Number(
-      (isSole ? [subject, ...objects].some(seen) : seen(subject) && (!objects.length || objects.some(seen))) && !predicateHidden[graph.predicate[fact]] &&
+      (look.isOneType ? [subject, ...objects].some(seen) : seen(subject) && (!objects.length || objects.some(seen))) && !predicateHidden[graph.predicate[fact]] &&
       !hiddenKinds.has(graph.kind[fact]) && graph.trust[fact] >= state.trust && graph.confidence[fact] >= state.confidence && (!stated || stated[fact]),
     );
   }

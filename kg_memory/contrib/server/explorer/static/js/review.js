@@ -13,7 +13,7 @@ export const waiting = { count: 0 };
 const KINDS = ["supersedes", "conflicts", "complements", "temporary", "duplicate", "unrelated"];
 let items = [];
 let chosen = 0;
-let lastDecided = null;
+let undoLast = null; // what the key u runs
 
 export async function showReview() {
   const [reviews, doubts, decided, identities] = await Promise.all([readAll("reviews"), readAll("identities/waiting"), read("reviews", { decided: true, limit: 20 }), read("identities", { limit: 20 })]);
@@ -73,7 +73,7 @@ function showDoubt(doubt, current) {
 async function decide(review, choice, more = {}) {
   await act(async () => {
     await post(`reviews/${encodeURIComponent(review.id)}/decide`, { choice, seen: review.ruling, ...more });
-    lastDecided = { undo: () => undo(review) };
+    setUndo(() => undo(review));
     toast(t(`done ${choice}`), { label: `${t("undo")} (u)`, run: () => undo(review) });
   });
 }
@@ -81,7 +81,7 @@ async function decide(review, choice, more = {}) {
 async function undo(review) {
   await act(async () => {
     await post(`reviews/${encodeURIComponent(review.id)}/undo`);
-    lastDecided = null;
+    setUndo(null);
     toast(t("undone"));
   });
 }
@@ -90,14 +90,14 @@ async function decideDoubt(doubt, choice) {
   await act(async () => {
     const decision = await post(`identities/${encodeURIComponent(doubt.id)}/decide`, { choice });
     const back = () => act(() => post(`identities/${encodeURIComponent(decision.id)}/undo`));
-    lastDecided = { undo: back };
+    setUndo(back);
     toast(t(choice === "accept" ? "merged" : "kept apart"), { label: `${t("undo")} (u)`, run: back });
   });
 }
 
-// Let the key u run `back`.
+// Let the key u run `back`, or nothing if it is null.
 export function setUndo(back) {
-  lastDecided = { undo: back };
+  undoLast = back;
 }
 
 export async function act(run) {
@@ -128,7 +128,7 @@ function openEdit(review) {
 
 // Handle the inbox's keyboard shortcuts; return true if one matched.
 export function reviewKey(key) {
-  if (key === "u" && lastDecided?.undo) { lastDecided.undo(); return true; }
+  if (key === "u" && undoLast) { undoLast(); return true; }
   if (state.view !== "review" || !items.length) return false;
   const { review, doubt } = items[chosen];
   switch (key) {
