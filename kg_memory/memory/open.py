@@ -153,10 +153,8 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
     an OpenAI model if an API key or `Settings.base_url` is set; otherwise it is the offline model, with a warning.
     Raises `SettingsError` for another type.
     """
-    if isinstance(option, NoModel):
-        return option
     if option is not None and not isinstance(option, str):
-        return _given_model(option, settings)
+        return option if isinstance(option, Model) else _chat(option, settings)
     name = option or settings.model
     if name is None and (settings.api_key or settings.base_url):
         name = OPENAI_MODEL
@@ -167,19 +165,11 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
     return _chat(name, settings)
 
 
-def _given_model(option: BaseChatModel | Model, settings: Settings) -> Model:
-    """Wrap a LangChain chat model as a `Model`; return a `Model` unchanged. Raises `SettingsError` for another type."""
-    from langchain_core.language_models import BaseChatModel  # noqa: PLC0415 - takes 0.3 s to import
-
-    if isinstance(option, BaseChatModel):
-        return _chat(option, settings)
-    if isinstance(option, Model):
-        return option
-    raise SettingsError(f"model must be a LangChain chat model, a name or 'offline', got {type(option).__name__}")
-
-
 def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
-    """Wrap a LangChain chat model, given as an object or by name, as a `Model` with the rate limits in *settings*."""
+    """Wrap a LangChain chat model, given as an object or by name, as a `Model` with the rate limits in *settings*.
+
+    Raises `SettingsError` for another type.
+    """
     # Imported here: OpenAI's client takes 0.5 s to import, and the offline model does not need it.
     from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
@@ -236,10 +226,8 @@ def embeddings(option: Embeddings | str | None, settings: Settings, model: Model
     """
     if isinstance(option, NoModel):
         return option
-    if isinstance(option, Embeddings) and not isinstance(option, type):
-        return _limit_rate(make_reliable(option), settings)
     if option is not None and not isinstance(option, str):
-        raise SettingsError(f"embeddings must be a LangChain model, a name or 'offline', got {type(option).__name__}")
+        return _limit_rate(make_reliable(option), settings)
     name = option or settings.embedding_model
     if name is None:
         name = OPENAI_EMBEDDINGS if settings.api_key and not settings.base_url and not model.by_rules else OFFLINE

@@ -36,12 +36,8 @@ def test_missing_provider_package_error_names_package_and_key(monkeypatch):
 
 
 def test_provider_of_keeps_other_names_with_colon():
-    assert [provider_of(name) for name in ("ft:gpt-4o:me::x", "gpt-4o", "groq:llama", "anthropic")] == [
-        "openai",
-        "openai",
-        "groq",
-        "openai",
-    ]
+    names = ("ft:gpt-4o:me::x", "gpt-4o", "groq:llama", "anthropic")
+    assert [provider_of(name) for name in names] == ["openai", "openai", "groq", "openai"]
     assert open_chat_model("llama3:8b", "http://localhost:11434/v1").model_name == "llama3:8b"
     assert open_chat_model("groq:llama", "http://localhost:11434/v1").model_name == "groq:llama"
     assert open_chat_model("openai:gpt-4o", api_key="k").model_name == "gpt-4o"
