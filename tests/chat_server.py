@@ -157,7 +157,7 @@ def fenced(text: str) -> dict[str, Any]:
 
 
 def _reading(schema: str, text: str, model: Scripted) -> Any:
-    return model.told(PROMPTS[schema].name, fenced(text))
+    return model.told(PROMPTS[schema].name, fields) if (fields := fenced(text)) else {}
 
 
 def _plain(data: str) -> Any:

@@ -15,7 +15,7 @@ from weakref import WeakMethod
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, ModelUnavailable
-from kg_memory.llm.retry import RequestFailure, RetryPolicy, is_shutdown
+from kg_memory.llm.retry import RequestFailure, RetryPolicy
 from kg_memory.memory.adding import Tally, add_inputs, count_items, date_input, input_of
 from kg_memory.memory.episodes import UNREAD
 from kg_memory.memory.memory import GraphMemory
@@ -23,7 +23,7 @@ from kg_memory.models.graph import EpisodeInput
 from kg_memory.models.operations import AddResult
 from kg_memory.runtime.effects import both, call, in_thread
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.lifecycle import Closing, renew_in_children
+from kg_memory.runtime.lifecycle import Closing, is_shutdown, renew_in_children
 from kg_memory.runtime.telemetry import describe_error, mask
 from kg_memory.runtime.worker import NOW, BackgroundWorker
 from kg_memory.temporal.interval import instant

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
+from kg_memory.errors import ModelError, SettingsError
 from kg_memory.llm import retry
 from kg_memory.llm.embeddings import model_name_of, prepare_text
 from kg_memory.runtime.driver import to_number
@@ -71,8 +71,8 @@ class LangChainCrossEncoder:
             scores = (yield in_thread(partial(self._model.score, pairs))) if pairs else []
         except Exception as error:  # noqa: BLE001 - raised below
             failure = retry.diagnose(error)
-            remedies = [(True, ModelError, "check its set-up")]
-            raise retry.make_error(f"the cross-encoder {self.name}", failure, remedies) from failure.cause
+            remedy = (True, ModelError, "check its set-up")
+            raise retry.make_error(f"the cross-encoder {self.name}", failure, remedy) from failure.cause
         return self._scale([to_number(score) for score in scores])
 
     scores, ascores = both(_score)
@@ -170,14 +170,13 @@ class RerankServer:
 
     def _to_error(self, failure: retry.RequestFailure) -> Exception:
         """Return the exception to raise for *failure*, with advice on what to check or set."""
-        remedies = (
-            (failure.transient, ModelUnavailable, "try again later, or check its URL"),
-            (failure.redirected, SettingsError, "set rerank_url to the address that it redirects to"),
+        return retry.make_error(
+            self.name,
+            failure,
             (failure.status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_RERANK_API_KEY)"),
             (failure.status == 404, SettingsError, "check its URL, which ends in /rerank, and the model's name"),
-            (True, ModelError, "check the server's log, its URL and the model's name"),
+            url="URL (rerank_url)",
         )
-        return retry.make_error(self.name, failure, remedies)
 
 
 class _HTTPError(Exception):

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
-from kg_memory.errors import ModelRefusal
+from kg_memory.errors import AnswerError, BudgetSpent, ModelError, ModelUnavailable
 from kg_memory.falkor.queries.episodes import KEEP_ANSWER
 from kg_memory.falkor.queries.usage import NO_USAGE
 from kg_memory.falkor.rows import Row
@@ -280,13 +280,13 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
     """Ask the model the question that ``make(draft)`` returns about a message, and return its answer.
 
-    *draft*: the state of ingestion of the message. If the model refuses, it is asked once more without the previous
-    messages. Errors: `ModelRefusal`.
+    *draft*: the state of ingestion of the message. If the model refuses, or cannot process the prompt, it is asked once
+    more without the previous messages. Errors: `ModelError`.
     """
     try:
         return (yield make(draft))
-    except ModelRefusal:
-        if not draft.previous:
+    except ModelError as error:
+        if not draft.previous or isinstance(error, ModelUnavailable | BudgetSpent | AnswerError):
             raise
     return (yield make(replace(draft, previous=())))
 

@@ -20,6 +20,7 @@ from kg_memory.llm import retry
 from kg_memory.runtime.effects import Call, Embeddings, Vector, work_on
 from kg_memory.runtime.flow import Flow, arun, run
 from kg_memory.runtime.lifecycle import PerLoop
+from kg_memory.text.tokenise import estimate_tokens
 
 MAX_TEXT_BYTES = 8000
 """The first bytes (UTF-8) of a text that are embedded.
@@ -29,6 +30,8 @@ tokens, so only a limit in bytes is safe.
 """
 SINGLE_PRECISION = 2**-24
 """The precision of numbers in the database: a vector whose length differs less from 1 is not normalised."""
+PROBE = "ok"
+"""The short text that tells an outage of the server from texts that it cannot embed."""
 QUERY_LIMITS = {"attempts": 2, "timeouts": 1, "longest_wait": 5}
 """Stricter limits of retries for search questions: a user waits, and a search by words works without the vector."""
 QUERY_SECONDS = 15.0
@@ -73,6 +76,7 @@ def open_embedding_model(
         # The check would download a vocabulary, and send token ids, which other servers cannot read.
         check_embedding_ctx_length=False,
         openai_proxy=None,
+        model_kwargs={"encoding_format": "float"} if base_url else {},  # many servers lack OpenAI's default, "base64"
         **http_clients(),
     )
     return make_reliable(model)
@@ -117,9 +121,7 @@ def make_reliable(
     if isinstance(model, ReliableEmbeddings):
         return model
     if not isinstance(model, Embeddings) or isinstance(model, type):
-        raise SettingsError(
-            f"embeddings must be a LangChain Embeddings object, got {type(model).__name__}; pass one, or 'offline'"
-        )
+        raise SettingsError(f"embeddings must be LangChain Embeddings, a name or 'offline', got {type(model).__name__}")
     limiter = limiter or limiter_of(model, vector_model_name(model))
     return ReliableEmbeddings(model, retry_policy or retry.RetryPolicy(), sleeper or retry.Sleeper(), limiter)
 
@@ -263,32 +265,41 @@ class ReliableEmbeddings:
         """
         if not texts:
             return []
-        prepared = [prepare_text(text) for text in texts]
-        tokens = sum(map(retry.tokens_by_bytes, prepared))
-        model, text = self.model, prepared[0]
+        try:
+            vectors = yield from self._request([prepare_text(text) for text in texts], query=query)
+            return (yield from work_on(len(texts), partial(to_unit_vectors, vectors, texts)))
+        except EmbeddingError as error:
+            middle = len(texts) // 2
+            if not middle or isinstance(error, EmbeddingUnavailable):
+                raise
+        # The server may limit the number of texts in a request.
+        first = yield from self._embed(texts[:middle], query=False)
+        return [*first, *(yield from self._embed(texts[middle:], query=False))]
+
+    def _request(self, texts: list[str], *, query: bool) -> Flow[list[Vector]]:
+        """Return the vectors of *texts* as the server sends them, after retries. Arguments and errors: see `_embed`."""
+        model, text = self.model, texts[0]
         if query:
             request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), lambda vector: [vector])
         else:
-            request = Call(partial(model.embed_documents, prepared), partial(model.aembed_documents, prepared))
+            request = _request_vectors(model, texts)
+        timeout = retry.timeout_of(model)
         try:
-            timeout = retry.timeout_of(self.model)
             request = retry.within(min(timeout, QUERY_SECONDS) if query and timeout else timeout, request)
             policy = self._query_policy if query else self._retry_policy
-            vectors = yield from retry.with_retries(request, policy, self.limiter, self._sleeper, tokens)
+            tokens = sum(map(estimate_tokens, texts))
+            vectors: list[Vector] = yield from retry.with_retries(request, policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below
-            failure = retry.diagnose(error, secrets_of(self.model))
-            remedies = (
-                (failure.transient, EmbeddingUnavailable, "try again later, or check its base_url"),
-                (failure.redirected, SettingsError, "set its base_url to the address that it redirects to"),
-                (failure.status in (401, 403), SettingsError, "set the right api_key"),
-                (failure.status in (402, 429), SettingsError, "check the account's quota and billing"),
-                (failure.status in (404, 405, 410), SettingsError, "check its name and base_url"),
-                (True, EmbeddingError, "check the server's log and the model's settings"),
-            )
-            raise retry.make_error(
-                f"the embedding model {vector_model_name(self.model)}", failure, remedies
-            ) from failure.cause
-        return (yield from work_on(len(texts), partial(to_unit_vectors, vectors, texts)))
+            failure = retry.diagnose(error, secrets_of(model))
+            if not query:
+                failure = yield from retry.blame_input(failure, _request_vectors(model, [PROBE]), timeout)
+            name = f"the embedding model {vector_model_name(model)}"
+            raise retry.make_error(name, failure, kinds=(EmbeddingUnavailable, EmbeddingError)) from failure.cause
+        return vectors
+
+
+def _request_vectors(model: Embeddings, texts: list[str]) -> Call:
+    return Call(partial(model.embed_documents, texts), partial(model.aembed_documents, texts))
 
 
 def prepare_text(text: str) -> str:

@@ -13,21 +13,19 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import partial
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
-from kg_memory.errors import KGMemoryError
+from kg_memory.errors import KGMemoryError, ModelError, ModelUnavailable, SettingsError
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
-from kg_memory.runtime.lifecycle import renew_in_children
+from kg_memory.runtime.lifecycle import await_within, is_shutdown, renew_in_children, run_within
 from kg_memory.text.redaction import hide_secrets
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -45,11 +43,10 @@ FILTER_WORDS = re.compile(
 )
 """Words in the errors of servers that block a request because of its content, under various codes."""
 LOOP_CLOSED = "Event loop is closed"
-NO_THREADS = "interpreter shutdown"
-"""A part of all errors that Python raises for a new thread while the process is ending."""
 MAX_REASON = 300
 MINUTE = 60.0
-BYTES_PER_TOKEN = 4
+PROBE_SECONDS = 15.0
+"""The longest wait for the answer to a short request that checks whether the server is up."""
 NEGLIGIBLE = 0.001
 """Waits of fewer seconds are skipped."""
 _limiters: WeakValueDictionary[tuple[Any, ...], RateLimiter] = WeakValueDictionary()
@@ -133,11 +130,6 @@ class RateLimiter:
             self._tokens.take(more, self._clock())
 
 
-def tokens_by_bytes(text: str) -> float:
-    """Return the estimated number of tokens in *text*, from its length in bytes."""
-    return len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
-
-
 def shared_limiter(server: str, account: str | None, name: str | None) -> RateLimiter:
     """Return the one rate limiter of this process for the model *name* on *server* with the API key *account*."""
     with _lock:
@@ -148,22 +140,15 @@ def shared_limiter(server: str, account: str | None, name: str | None) -> RateLi
 
 
 @dataclass(frozen=True, slots=True)
-class Pause(Call):
-    """An effect (a request that a flow yields) to wait for `seconds` before the next attempt of a request."""
-
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Sleeper:
     """The functions that sleep between attempts, sync and async, so that tests can replace them."""
 
     sleep: Callable[[float], None] = time.sleep
     asleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
-    def pause(self, seconds: float) -> Pause:
-        """Return the effect that waits for *seconds* when a flow yields it (see `Pause`)."""
-        return Pause(partial(self.sleep, seconds), partial(self.asleep, seconds), seconds=seconds)
+    def pause(self, seconds: float) -> Call:
+        """Return an effect (a request that a flow yields) to wait for *seconds*."""
+        return Call(partial(self.sleep, seconds), partial(self.asleep, seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +171,6 @@ class RequestFailure:
     """Whether the server asks for fewer requests; it would reject other callers too."""
     shutdown: bool = False
     """Whether the process is ending, so that only another process can retry."""
-
-    @property
-    def redirected(self) -> bool:
-        """Whether the server redirects to another address; redirects are not followed, so as not to leak texts."""
-        return self.status is not None and 300 <= self.status < 400
 
     @property
     def kind(self) -> str:
@@ -263,6 +243,21 @@ def with_retries(
         yield sleeper.pause(delay)
 
 
+def blame_input(failure: RequestFailure, probe: Call, timeout: float | None) -> Flow[RequestFailure]:
+    """Return *failure*, which outlasted all retries, marked as not transient if the input of the request caused it.
+
+    The input is to blame if the server answers *probe*, a short request of the same form, within *timeout* seconds. A
+    server that is away, or overloaded, answers neither.
+    """
+    if not failure.transient or failure.rate_limited or failure.shutdown:
+        return failure
+    try:
+        yield within(min(PROBE_SECONDS, timeout or PROBE_SECONDS), probe)
+    except Exception:  # noqa: BLE001 - the server is away
+        return failure
+    return replace(failure, transient=False, reason=f"{failure.reason}, though it answers a short text")
+
+
 def timeout_of(client: object) -> float | None:
     """Return the timeout of *client*, a LangChain client, in seconds; None if unset or if the client itself retries."""
     values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
@@ -280,45 +275,9 @@ def within(seconds: float | None, call: Call) -> Call:
         return call
     return replace(
         call,
-        function=partial(_run_within, seconds, call.function),
-        coroutine=partial(_await_within, seconds, call.coroutine),
+        function=partial(run_within, seconds, call.function),
+        coroutine=partial(await_within, seconds, call.coroutine),
     )
-
-
-def _run_within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Run *function* in a thread and return its result; raise `TimeoutError` after *seconds* without a result."""
-    result: Future[Any] = Future()
-
-    def work() -> None:
-        try:
-            result.set_result(function())
-        except BaseException as error:  # noqa: BLE001 - raised by the caller
-            result.set_exception(error)
-
-    try:
-        Thread(target=copy_context().run, args=(work,), daemon=True).start()
-    except RuntimeError as error:
-        if is_shutdown(error):
-            return function()
-        raise
-    try:
-        return result.result(seconds)
-    except TimeoutError:
-        if result.done():
-            raise
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
-
-
-async def _await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]]) -> Any:
-    """Await *coroutine* and return its result; raise `TimeoutError` after *seconds* without a result."""
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            return await coroutine()
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
 def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
@@ -342,19 +301,32 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
     )
 
 
-def is_shutdown(error: BaseException | None) -> bool:
-    """Return whether *error* was raised because the process is ending and cannot start threads any more."""
-    return isinstance(error, RuntimeError) and NO_THREADS in str(error)
+Remedy = tuple[bool, type[KGMemoryError], str]
+"""Whether an error has this remedy, the class of the error, and the advice in its message."""
 
 
 def make_error(
-    subject: str, failure: RequestFailure, remedies: Iterable[tuple[bool, type[KGMemoryError], str]]
+    subject: str,
+    failure: RequestFailure,
+    *remedies: Remedy,
+    kinds: tuple[type[KGMemoryError], type[KGMemoryError]] = (ModelUnavailable, ModelError),
+    url: str = "base_url",
 ) -> KGMemoryError:
     """Return the error for a failed request to *subject*, such as "the model gpt-5", with advice in its message.
 
-    *remedies* are tuples ``(condition, error class, advice)``; the first with a true condition is used.
+    *remedies* are tried before the common ones. *kinds* are the classes of transient errors, and of those without a
+    remedy. *url* is the name of the server's URL for users.
     """
-    kind, advice = next((kind, advice) for applies, kind, advice in remedies if applies)
+    status, moved = failure.status, failure.status is not None and failure.status < 400
+    common: Iterable[Remedy] = (  # redirects are not followed, so that texts do not leak
+        (failure.transient, kinds[0], f"try again later, or check its {url}"),
+        (moved, SettingsError, f"set its {url} to the address that it redirects to"),
+        (status in (401, 403), SettingsError, "set the right api_key"),
+        (status in (402, 429), SettingsError, "add credit to the account, or check its quota and billing"),
+        (status in (404, 405, 410), SettingsError, f"check the model's name and {url}"),
+        (True, kinds[1], "check the server's log and the model's settings"),
+    )
+    kind, advice = next((kind, advice) for applies, kind, advice in (*remedies, *common) if applies)
     return kind(f"{subject} failed ({failure.reason}): {advice}")
 
 

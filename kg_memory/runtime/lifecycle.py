@@ -1,4 +1,4 @@
-"""Values that belong to one event loop or one process, and objects that ``with`` blocks close."""
+"""Values of one event loop or one process, objects that ``with`` blocks close, and calls with a time limit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import asyncio
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Generic, Protocol, Self, TypeVar
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextvars import copy_context
+from threading import Thread
+from typing import Any, Generic, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 T = TypeVar("T")
@@ -85,3 +88,50 @@ def _renew_all() -> None:
 
 if sys.platform != "win32":
     os.register_at_fork(after_in_child=_renew_all)
+
+
+# Calls with a time limit
+
+NO_THREADS = "interpreter shutdown"
+"""A part of all errors that Python raises for a new thread while the process is ending."""
+
+
+def run_within(seconds: float, function: Callable[[], Any]) -> Any:
+    """Run *function* in a thread and return its result; raise `TimeoutError` after *seconds* without a result."""
+    result: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            result.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised by the caller
+            result.set_exception(error)
+
+    try:
+        Thread(target=copy_context().run, args=(work,), daemon=True).start()
+    except RuntimeError as error:
+        if is_shutdown(error):
+            return function()
+        raise
+    try:
+        return result.result(seconds)
+    except TimeoutError:
+        if result.done():
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+async def await_within(seconds: float, coroutine: Callable[[], Awaitable[Any]]) -> Any:
+    """Await *coroutine* and return its result; raise `TimeoutError` after *seconds* without a result."""
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await coroutine()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+def is_shutdown(error: BaseException | None) -> bool:
+    """Return whether *error* was raised because the process is ending and cannot start threads any more."""
+    return isinstance(error, RuntimeError) and NO_THREADS in str(error)

@@ -39,18 +39,18 @@ class Model:
         self.mend()
 
     def mend(self) -> None:
-        self.kind, self.fault, self.times = "", None, 0.0
+        self.spoil("", None, 0)
         self.asked.clear()
 
-    def spoil(self, kind: str, fault: Any, times: float = float("inf")) -> None:
-        """Return *fault* to the next *times* questions of *kind*."""
-        self.kind, self.fault, self.times = kind, fault, times
+    def spoil(self, kind: str, fault: Any, times: float = float("inf"), about: str = "") -> None:
+        """Return *fault* to the next *times* questions of *kind* with the words *about*; `failed` counts them."""
+        self.kind, self.fault, self.times, self.about, self.failed = kind, fault, times, about, 0
 
     def __call__(self, name: str, body: Any) -> Any:
         self.asked.append(name)
-        if name != self.kind or self.times < 1:
+        if name != self.kind or self.failed >= self.times or self.about not in str(body):
             return None
-        self.times -= 1
+        self.failed += 1
         return self.fault(body) if callable(self.fault) else self.fault
 
 

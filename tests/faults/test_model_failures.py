@@ -105,6 +105,7 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "a cut body": (Said(b'{"choices": [{"mes'), Outcome(errors.ModelUnavailable, WAITING, "try again later")),
     "a page": (Said("<html>Bad gateway</html>"), Outcome(errors.ModelUnavailable, WAITING, "not JSON")),
     "502 in a body": (Said({"error": {"message": "upstream", "code": 502}}), Outcome(errors.ModelUnavailable, WAITING, "upstream")),
+    "502 in a choice": (Said({"choices": [{"error": {"message": "upstream", "code": 502}}]}), Outcome(errors.ModelUnavailable, WAITING, "upstream")),
     "429 in a body": (Said({"error": {"message": "busy", "code": "429"}}), Outcome(errors.ModelUnavailable, WAITING, "busy")),
     "an error as text in a body": (Said({"error": "overloaded"}), Outcome(errors.ModelUnavailable, WAITING, "overloaded")),
 }  # fmt: skip
@@ -139,24 +140,15 @@ def test_lasting_model_failure_leaves_episode_to_finish(memory, remote, add, nam
     assert again(namespace=namespace) == []
 
 
-@pytest.mark.parametrize("name", ["cut off", "no JSON", "too long a prompt"])
+@pytest.mark.parametrize("name", ["cut off", "no JSON", "too long a prompt", "500", "a timeout", "a broken connection"])
 def test_failed_reading_does_not_stop_others(memory, remote, namespace, name):
     fault, outcome = LASTING[name]
-
-    failures: list[Any] = []
-
-    def first_only(body: Any) -> Any:
-        if SAID not in body["messages"][0]["content"]:
-            return None
-        failures.append(fault)
-        return fault
-
-    remote.spoil(READING[memory.settings.plan], first_only)
+    remote.spoil(READING[memory.settings.plan], fault, about=SAID)
     given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Bob.")]
     failed, done = memory.add_many(given, namespace=namespace)
     assert failed.status is FAILED
-    assert outcome.reason in (failed.error or "")
-    assert failed.usage.calls == (0 if name == "too long a prompt" else len(failures))  # failed calls cost, too
+    assert ("answers a short text" if outcome.status is WAITING else outcome.reason) in (failed.error or "")
+    assert failed.usage.calls == (remote.failed if name in ("cut off", "no JSON") else 0)  # invalid answers cost, too
     assert (done.status, done.facts) == (EpisodeStatus.DONE, ("Ann knows Bob",))
 
 
@@ -455,7 +447,7 @@ def test_slow_byte_stream_raises_timeout(ask, headers):
         pytest.raises((errors.ModelUnavailable, errors.EmbeddingUnavailable), match=r"no answer within 0.2 s"),
     ):
         ask(url)
-    assert time.monotonic() - began < 5 * SOON
+    assert time.monotonic() - began < 8 * SOON
 
 
 def test_model_clients_do_not_follow_redirects(ask):

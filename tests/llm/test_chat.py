@@ -98,10 +98,10 @@ GIVEN_UP = {
     "an hour": (limited(retry_after="3600"), "", range(1, 2), 0, 0),
     "a minute again and again": (limited(retry_after="60"), "", range(2, 3), 60, 90),
     "no quota": (failure(429, "quota", code="insufficient_quota"), "billing", range(1, 2), 0, 0),
-    "no connection": (REFUSED, "base_url", range(5, 6), 1, 10),
-    "a timeout": (httpx.ReadTimeout("too slow"), "model_timeout", range(2, 3), 0, 1),
+    "no connection": (REFUSED, "base_url", range(6, 7), 1, 10),
+    "a timeout": (httpx.ReadTimeout("too slow"), "model_timeout", range(3, 4), 0, 1),
 }
-"""The reply of a server that never recovers: the error, the number of calls, and the bounds of the total wait."""
+"""The reply of a server that never recovers: the error, the number of calls (one more to see if it is up), and the bounds of the total wait."""
 
 
 @pytest.mark.parametrize("name", GIVEN_UP)

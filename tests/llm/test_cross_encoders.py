@@ -229,7 +229,7 @@ def test_rerank_server_rate_limit_is_waited_out(ask, wire):
         (httpx.Response(401, text="bad key"), SettingsError, "KG_MEMORY_RERANK_API_KEY"),
         (httpx.Response(403), SettingsError, "api_key"),
         (httpx.Response(404, text="no such model"), SettingsError, "ends in /rerank"),
-        (httpx.Response(307, headers={"location": "http://elsewhere"}), SettingsError, "set rerank_url"),
+        (httpx.Response(307, headers={"location": "http://elsewhere"}), SettingsError, "rerank_url. to the address"),
         (httpx.Response(413, text="too large"), ModelError, "too large"),
         (httpx.Response(200, text="<html>"), ModelUnavailable, "check its URL"),
         (httpx.Response(200, json={"error": "x"}), ModelError, "0 scores for 2 texts"),

@@ -1,6 +1,7 @@
 """Embedding models are retried, and invalid vectors never reach the database."""
 
 import asyncio
+import json
 import math
 from sys import float_info
 
@@ -46,7 +47,7 @@ def test_embed_sends_texts_in_one_request(embed, wire):
     assert embed("Oslo", "成都") == [[0.6, 0.8], [0.0, 1.0]]
     sent = body(wire.calls[0])
     assert sent["input"] == ["Oslo", "成都"]
-    assert sent["dimensions"] == 2
+    assert (sent["dimensions"], sent["encoding_format"]) == (2, "float")
     assert wire.call_count == 1
 
 
@@ -59,6 +60,15 @@ def test_embed_request_replaces_invalid_text(embed, wire):
 def test_embed_sends_no_request_for_no_texts(embed, wire):
     assert embed() == []
     assert wire.call_count == 0
+
+
+def test_embed_divides_texts_if_server_limits_their_number(embed, wire):
+    def at_most_two(request):
+        texts = json.loads(request.content)["input"]
+        return failure(413, "batch size") if len(texts) > 2 else vectors(*([float(text), 1.0] for text in texts))
+
+    wire.mock(side_effect=at_most_two)
+    assert embed(*"12345") == to_unit_vectors([[number, 1.0] for number in range(1, 6)], "12345")
 
 
 def test_embed_waits_out_rate_limit(embed, wire, sleeping):

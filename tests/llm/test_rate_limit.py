@@ -11,7 +11,8 @@ import pytest
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from kg_memory.llm.embeddings import limiter_of
-from kg_memory.llm.retry import Pause, QueueTimeout, RateLimiter, RetryPolicy, with_retries
+from kg_memory.llm.retry import QueueTimeout, RateLimiter, RetryPolicy, with_retries
+from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import arun, run
 from tests.sleeping import Sleeping
 
@@ -153,10 +154,10 @@ def test_limiter_counts_requests_of_threads_and_event_loops():
     limiter.limit(requests_per_minute=60 * 200)
 
     def perform(effect: object) -> None:
-        time.sleep(effect.seconds) if isinstance(effect, Pause) else times.append(time.monotonic())
+        effect.run() if isinstance(effect, Call) else times.append(time.monotonic())
 
     async def aperform(effect: object) -> None:
-        await asyncio.sleep(effect.seconds) if isinstance(effect, Pause) else times.append(time.monotonic())
+        await effect.arun() if isinstance(effect, Call) else times.append(time.monotonic())
 
     async def by_tasks() -> None:
         await asyncio.gather(*(arun(with_retries("request", RetryPolicy(), limiter), aperform) for _ in range(20)))

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.llm.retry import RequestFailure, RetryPolicy, diagnose, is_shutdown
+from kg_memory.llm.retry import RequestFailure, RetryPolicy, diagnose
+from kg_memory.runtime.lifecycle import is_shutdown
 
 
 class Gone(Exception):

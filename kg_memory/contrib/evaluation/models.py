@@ -18,7 +18,7 @@ from langchain_core.outputs import LLMResult
 from kg_memory.errors import BudgetSpent
 from kg_memory.llm.chat import open_chat_model, to_error
 from kg_memory.llm.embeddings import limiter_of, secrets_of
-from kg_memory.llm.retry import RetryPolicy, diagnose, tokens_by_bytes, with_retries
+from kg_memory.llm.retry import RetryPolicy, diagnose, with_retries
 from kg_memory.memory import open as opening
 from kg_memory.models.operations import Usage
 from kg_memory.runtime.effects import Call, Embeddings, in_thread
@@ -65,7 +65,7 @@ class Asker:
         `ModelError`.
         """
         ask = partial(self._model.invoke, [HumanMessage(text)], **self._options)
-        flow = with_retries(in_thread(ask), RetryPolicy(), self._limiter, tokens=tokens_by_bytes(text))
+        flow = with_retries(in_thread(ask), RetryPolicy(), self._limiter, tokens=estimate_tokens(text))
         try:
             return str(run(flow, Call.run).text).strip()
         except BudgetSpent:

@@ -33,9 +33,12 @@ from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Ask, both
 from kg_memory.runtime.flow import Flow
+from kg_memory.text.tokenise import estimate_tokens
 
 MAX_QUOTED_ANSWER = 4000
 """The most characters of an invalid answer to show the model again for a repair."""
+PROBE = HumanMessage("There is nothing to read. Answer with an empty JSON object.")
+"""The short question that tells an outage of the server from a text that it cannot answer."""
 MOST_EMPTY = 3
 """Empty replies to a format after which the format is not used again."""
 UNSUPPORTED = frozenset({400, 422, 501})
@@ -46,13 +49,6 @@ _TOO_LONG = re.compile(f"context.*({_SIZES})|({_SIZES}).*context|too (long|large
 _ACCOUNT = re.compile(r"api[ _-]?key|credit", re.IGNORECASE)
 
 OPENAI = "openai"
-PROVIDERS = frozenset(
-    (
-        "anthropic azure_ai azure_openai bedrock bedrock_converse cohere deepseek fireworks google_genai "
-        "google_vertexai groq huggingface ibm mistralai nvidia ollama openrouter perplexity together xai"
-    ).split()
-)
-"""Providers of chat models besides OpenAI, as LangChain's ``init_chat_model`` names them."""
 KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
     "google_genai": "GOOGLE_API_KEY",
@@ -64,9 +60,12 @@ log = logging.getLogger("kg_memory.llm.chat")
 
 
 def provider_of(name: str) -> str:
-    """Return the provider in the prefix of a model *name*: ``"groq:llama-3" -> "groq"``; "openai" without a prefix."""
-    provider = name.partition(":")[0].replace("-", "_")
-    return provider if provider in PROVIDERS and ":" in name else OPENAI
+    """Return the provider in the prefix of a model *name*: ``"groq:llama-3" -> "groq"``; "openai" without a prefix.
+
+    "ft" is the prefix of OpenAI's fine-tuned models.
+    """
+    provider, colon, _ = name.replace("-", "_").partition(":")
+    return provider if colon and provider != "ft" else OPENAI
 
 
 def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int | None) -> BaseChatModel:
@@ -76,20 +75,17 @@ def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int 
 
     Raises: `SettingsError` if langchain or the provider's package or API key is missing.
     """
-    try:
-        from langchain.chat_models import init_chat_model  # noqa: PLC0415 - optional, and slow to import
-    except ImportError:
-        hint = "pip install 'temporal-kg-memory[agents]' (in a clone: pip install -e '.[agents]')"
-        raise SettingsError(f"the model {name} needs langchain, which is not installed: {hint}") from None
     limits: dict[str, Any] = {"temperature": 0, "timeout": timeout, "max_retries": 0}
     limits |= {} if max_tokens is None else {"max_tokens": max_tokens}
     try:
+        from langchain.chat_models import init_chat_model  # noqa: PLC0415 - optional, and slow to import
+
         model: BaseChatModel = init_chat_model(name, **limits)
     except Exception as error:
         # Errors of the providers' packages may quote their settings, such as API keys.
         why = str(error) if isinstance(error, ImportError) else type(error).__name__
         raise SettingsError(
-            f"cannot open the model {name} ({why}): install the package of {provider} and set its API key "
+            f"cannot open the model {name} ({why}): install langchain and the package of {provider}, and set its key "
             f"({KEYS.get(provider, f'as {provider} documents it')})"
         ) from error
     return model
@@ -150,9 +146,7 @@ class ChatModel:
     ) -> None:
         """Wrap *model*. Raises: `SettingsError` if it is not a LangChain chat model."""
         if not isinstance(model, BaseChatModel):
-            raise SettingsError(
-                f"model must be a LangChain chat model, got {type(model).__name__}; pass one, or 'offline'"
-            )
+            raise SettingsError(f"model must be a LangChain chat model or 'offline', got {type(model).__name__}")
         self.model = model
         self._asked = read_all(model)
         self._repairs = repairs
@@ -232,6 +226,8 @@ class ChatModel:
                 elif fallback is not None and _is_unsupported(error, failure):
                     form = fallback
                 else:
+                    probe = make_request(self._asked, ChatRequest((PROBE,), ask.prompt, form, temperature))
+                    failure = yield from retry.blame_input(failure, probe, retry.timeout_of(self.model))
                     raise to_error(failure, self.name) from failure.cause
                 continue
             ask.meter(reply.usage)
@@ -262,7 +258,7 @@ class ChatModel:
 
         If an error contains a reply, such as a truncated one, this reply is returned instead.
         """
-        tokens = sum(retry.tokens_by_bytes(str(message.content)) for message in request.messages)
+        tokens = sum(estimate_tokens(str(message.content)) for message in request.messages)
         try:
             reply: Reply = yield from retry.with_retries(
                 retry.within(retry.timeout_of(self.model), make_request(self._asked, request)),
@@ -347,22 +343,16 @@ def _is_too_long(failure: retry.RequestFailure) -> bool:
 
 def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:
     """Return the exception to raise for a failed request to the model *name*, with a remedy in its message."""
-    status = failure.status
-    remedies = (
+    account = failure.status == 400 and _ACCOUNT.search(failure.reason) is not None
+    return retry.make_error(
+        f"the model {name}",
+        failure,
         (failure.filtered, ModelRefusal, "leave this content out, or try another model"),
         (failure.shutdown, ModelUnavailable, "the process is ending; the content stays saved"),
         (failure.transient, ModelUnavailable, "try again later, or check its base_url and model_timeout"),
-        (status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
-        (failure.redirected, SettingsError, "set base_url to the address that it redirects to"),
-        (status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
-        (status == 402, SettingsError, "add credit to the account"),
-        (
-            status == 400 and _ACCOUNT.search(failure.reason) is not None,
-            SettingsError,
-            "check the api_key and the account",
-        ),
-        (status in (404, 405, 410), SettingsError, "check the model's name and base_url"),
+        (failure.status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
+        (failure.status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
+        (account, SettingsError, "check the api_key and the account"),
+        (failure.timeout, ModelError, "raise model_timeout, or lower chunk_size"),
         (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
-        (True, ModelError, "check the server's log and the model's settings"),
     )
-    return retry.make_error(f"the model {name}", failure, remedies)

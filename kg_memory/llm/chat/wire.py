@@ -120,14 +120,15 @@ def _read_choices(response: Any) -> list[Any]:
     """
     if not isinstance(response, dict | OpenAIModel):
         raise ResponseError("the response of the model's server is not JSON: check its base URL", BAD_GATEWAY)
-    if error := _field(response, "error"):
+    choices = _field(response, "choices")
+    places = [response, *(choices if isinstance(choices, list) else ())]
+    if error := next(filter(None, (_field(place, "error") for place in places)), None):
         details = error if isinstance(error, dict) else {"message": str(error)}
         code = details.get("code")
         status = next((int(str(each)) for each in (code, details.get("status")) if str(each).isdecimal()), BAD_GATEWAY)
         if code in FILTER_CODES:
             status = 400
         raise ResponseError(str(details.get("message") or error), status if status >= 400 else BAD_GATEWAY, code)
-    choices = _field(response, "choices")
     if not isinstance(choices, list) or not choices:
         raise ResponseError("the response of the model's server has no choices: check its base URL", BAD_GATEWAY)
     return choices
