@@ -20,6 +20,7 @@ from kg_memory.contrib.embedded import binaries
 from kg_memory.contrib.setup import doctor
 from kg_memory.errors import SettingsError
 from kg_memory.falkor.connect import QUERY_PLANS, graph_key
+from tests.chat_server import Said, chat_server
 from tests.cli_home import Run, Terminal, home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 from tests.falkor.test_replica import running
 
@@ -148,6 +149,16 @@ def test_doctor_names_a_fix_for_each_failed_check(run, tmp_path, monkeypatch):
     assert "OPENAI_API_KEY" in wrong["language model"]
     assert "docker run" in wrong["FalkorDB binaries"]
     assert wrong["database"]
+
+
+def test_doctor_asks_both_models(run, monkeypatch):
+    monkeypatch.setenv("KG_MEMORY_MODEL", "scripted")
+    monkeypatch.setenv("KG_MEMORY_EMBEDDING_MODEL", "hash")
+    with chat_server(lambda name, _: Said({}, 401) if name == "embeddings" else None) as url:
+        monkeypatch.setenv("KG_MEMORY_BASE_URL", url)
+        found = checks(run, "--ask")
+    assert "answered after" in found["language model"]["found"]
+    assert "set the right api_key" in found["embedding model"]["mend"]
 
 
 def test_doctor_on_macos_says_what_to_report(run, monkeypatch):

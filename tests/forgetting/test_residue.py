@@ -21,17 +21,13 @@ PLANTED = {
     "an alias": ("MATCH (n:Entity {name: 'Ann'}) SET n.aliases = ['Zebulon']", ("Entity", "aliases", "word")),
     "a reason": ("CREATE (:Verdict {id: 'v', reason: 'as zebulon said'})", ("Verdict", "reason", "word")),
     "a word of the index": ("MATCH (e:Episode) CREATE (:Term {s: 'zebulon'})-[:IN_EPISODE]->(e)", ("Term", "s", "word")),
-    "an answer": (
-        "MATCH (e:Episode) SET e.answers = ['k', '{\"name\": \"Zebulon\"}']", ("Episode", "answers", "word"),
-    ),
+    "an answer": ("MATCH (e:Episode) SET e.answers = ['k', '{\"name\": \"Zebulon\"}']", ("Episode", "answers", "word")),
     "a community": ("CREATE (:Community {id: 'c', name: 'x', summary: 'Kyoto'})", ("Community", "summary", "word")),
     "a relation": ("MATCH (e:Episode)-[s:STATES]->() SET s.note = 'zebulon'", ("STATES", "note", "word")),
     "a property of ours": ("MATCH (m:Meta) SET m.last = 'zebulon'", ("Meta", "last", "word")),
     "the id of the message": ("MATCH (b:Belief) SET b.cause = 'THE_ID'", ("Belief", "cause", "id")),
     "an id in a text": ("CREATE (:Note {id: 'x', text: 'see THE_ID, please'})", ("Note", "text", "id")),
-    "the message": (
-        "CREATE (:Episode {id: 'THE_ID', content: 'nothing', at: 1, created_at: 1})", ("Episode", "id", "id"),
-    ),
+    "the message": ("CREATE (:Episode {id: 'THE_ID', content: 'nothing', at: 1, created_at: 1})", ("Episode", "id", "id")),
     "a name": ("CREATE (:Alias {key: '" + alias_key("Zebulon") + "'})", ("Alias", "key", "name")),
     "its vector": ("MATCH (e:Episode) SET e.embedding = vecf32($vector)", ("Episode", "embedding", "vector")),
 }  # fmt: skip

@@ -17,17 +17,11 @@ CHANGES = [
     ("I moved to Oslo in May.", [("LIVES_IN", "Oslo", "2023-05", None)]),
     ("I now live in Bergen.", [("LIVES_IN", "Bergen", None, None)]),
     ("I used to live in Paris.", [("LIVES_IN", "Paris", None, SAID)]),
-    (
-        "I moved from Berlin to Madrid in 2019.",
-        [("LIVES_IN", "Berlin", None, "2019"), ("LIVES_IN", "Madrid", "2019", None)],
-    ),
+    ("I moved from Berlin to Madrid in 2019.", [("LIVES_IN", "Berlin", None, "2019"), ("LIVES_IN", "Madrid", "2019", None)]),
     ("I lived in Rome from 2016 to 2019.", [("LIVES_IN", "Rome", "2016", "2020-01-01")]),
     ("I left Brightwave last month.", [("WORKS_AT", "Brightwave", None, "2023-04")]),
     ("I just got promoted to senior engineer.", [("WORKS_AS", "senior engineer", None, None)]),
-    (
-        "We switched from Slack to Zulip last week.",
-        [("USES", "Slack", None, "2023-05-15"), ("USES", "Zulip", "2023-05-15", None)],
-    ),
+    ("We switched from Slack to Zulip last week.", [("USES", "Slack", None, "2023-05-15"), ("USES", "Zulip", "2023-05-15", None)]),
     ("I broke up with Tom yesterday.", [("IS_IN_RELATIONSHIP_WITH", "Tom", None, "2023-05-24")]),
     ("I've been married to John for 5 years.", [("IS_MARRIED_TO", "John", "2018-01-01", None)]),
     ("I turned 40 last week", [("HAS_AGE", "40", "2023-05-15", None)]),
@@ -52,7 +46,7 @@ CHANGES = [
     ("我们团队从Jira换成了Linear。", [("USES", "Jira", None, SAID), ("USES", "Linear", None, None)]),
     ("我不再喝咖啡了，改喝绿茶。", [("DOES", "喝咖啡", None, SAID), ("DOES", "喝绿茶", None, None)]),
     ("我对花生过敏。", [("IS_ALLERGIC_TO", "花生", None, None)]),
-]
+]  # fmt: skip
 
 
 # A date belongs to its own clause, and a past state held during it.

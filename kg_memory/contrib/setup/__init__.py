@@ -35,6 +35,7 @@ def add_commands(command: Callable[..., ArgumentParser]) -> None:
     doctor = command("doctor", f"{_DOCTOR}:doctor", "check the installation, and say how to fix it", group="set up")
     about = "before the checks, download FalkorDB if it is missing, and make files private"
     doctor.add_argument("--fix", action="store_true", help=about)
+    doctor.add_argument("--ask", action="store_true", help="ask the models too, one short question each")
     about = "instead: try on this FalkorDB, in a scratch graph, all that kg-memory depends on"
     doctor.add_argument("--server", metavar="URL", help=about)
     about = "print the completion script of a shell"

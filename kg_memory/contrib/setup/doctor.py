@@ -21,6 +21,7 @@ from kg_memory.contrib.sleeping import MOST_VECTORS, why_awake
 from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor.connect import QUERY_PLANS, Database, graph_key
 from kg_memory.falkor.queries.usage import SAVED_LATER
+from kg_memory.llm.cross_encoders import ModelCrossEncoder
 from kg_memory.memory.open import local_host
 from kg_memory.models.operations import Stats
 from kg_memory.plugins import LocalHost
@@ -95,7 +96,7 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
     else:
         if arguments.fix:
             _fix(settings_of(arguments), screen)
-        found = [_settings_file(), *checks(settings_of(arguments), screen)]
+        found = [_settings_file(), *checks(settings_of(arguments), screen, ask=arguments.ask)]
     if not arguments.server and "namespace" in arguments and found[-1].state != "wrong":
         with open_to_look(arguments, screen) as memory:
             missing = explain_no_namespace(memory, arguments)
@@ -115,8 +116,11 @@ def print_checks(found: Sequence[Check], screen: Screen) -> None:
             screen.line(f"{check.what}: {check.mend}", _STYLES[check.state])
 
 
-def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
-    """Run all checks of *settings*, and yield their results: Python, database, data folder, and both models."""
+def checks(settings: Settings, screen: Screen, *, ask: bool = False) -> Iterator[Check]:
+    """Run all checks of *settings*, and yield their results: Python, database, data folder, and both models.
+
+    *ask*: send one short question to each model.
+    """
     yield Check("Python", "ok", f"{platform.python_version()} on {platform.platform()}")
     if sys.platform == "darwin":
         yield Check("macOS", "note", "kg-memory was never run here", _REPORT)
@@ -126,8 +130,8 @@ def checks(settings: Settings, screen: Screen) -> Iterator[Check]:
         if sys.platform == "linux" and platform.machine() == "x86_64":
             yield _openmp()
         yield attempt("data folder", lambda: _folder(host.folder))
-    yield attempt("language model", lambda: _model(settings))
-    yield attempt("embedding model", lambda: _embeddings(settings))
+    yield attempt("language model", lambda: _model(settings, ask=ask))
+    yield attempt("embedding model", lambda: _embeddings(settings, ask=ask))
     yield attempt("database", lambda: _database(settings, screen))
 
 
@@ -198,8 +202,8 @@ def _folder(folder: Path) -> Check:
     return Check("data folder", "ok", str(folder) if existing == folder else f"{folder} (made at first use)")
 
 
-def _model(settings: Settings) -> Check:
-    """Check the language model: which model is used, and whether it can be opened. No request is sent."""
+def _model(settings: Settings, *, ask: bool) -> Check:
+    """Check the language model: which one is used, whether it can be opened, and with *ask*, whether it answers."""
     from kg_memory.llm.chat import provider_of  # noqa: PLC0415 - slow to import
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
@@ -211,7 +215,11 @@ def _model(settings: Settings) -> Check:
             better = f"{unused} is not used because of {_offline_by()}: change that, for example with kg-memory init"
         return Check("language model", "note", "offline: reads by rules", better)
     where = provider_of(model.name) if settings.base_url is None else hide_password(settings.base_url)
-    return Check("language model", "ok", f"{model.name} at {where} (not asked)")
+    began = time.monotonic()
+    if ask:
+        ModelCrossEncoder(model).scores("Where is Oslo?", ["Oslo is in Norway."])
+    asked = f"answered after {time.monotonic() - began:.1f} s" if ask else "not asked: --ask does"
+    return Check("language model", "ok", f"{model.name} at {where} ({asked})")
 
 
 def _offline_by() -> str:
@@ -223,12 +231,13 @@ def _offline_by() -> str:
     return f"{name}={OFFLINE} in {file.absolute()}" if in_file else f"--model {OFFLINE}"
 
 
-def _embeddings(settings: Settings) -> Check:
+def _embeddings(settings: Settings, *, ask: bool) -> Check:
     from kg_memory.llm.embeddings import vector_model_name  # noqa: PLC0415 - slow to import
     from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     model = opening.embeddings(None, settings, opening.model(None, settings))
-    return Check("embedding model", "ok", vector_model_name(model))
+    dimensions = f" ({len(model.embed_query('Oslo'))} dimensions)" if ask else ""
+    return Check("embedding model", "ok", f"{vector_model_name(model)}{dimensions}")
 
 
 def _database(settings: Settings, screen: Screen) -> Check:
@@ -278,10 +287,7 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
         why = "kg-memory episodes --state failed shows why, kg-memory retry reads them again"
         yield "note", f"messages in {_first_of(failed)} could not be read: {why}"
     if large := [name for name in counts if "vectors" in why_awake(database, name)]:
-        yield (
-            "note",
-            f"{_first_of(large)} cannot sleep, with over {MOST_VECTORS} vectors: waking would block the server",
-        )
+        yield "note", f"{_first_of(large)} cannot sleep: to wake over {MOST_VECTORS} vectors would block the server"
     plans = _query_plans(database)
     if plans is not None and plans < QUERY_PLANS:
         more = "a new size applies once all programs that use the server have ended"
