@@ -206,7 +206,7 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
         raise EmbeddingError(f"the vector of text {index} is no list of numbers: check the embedding model") from None
     length = math.hypot(*numbers)
     if not math.isfinite(length) or not numbers:
-        raise EmbeddingError(f"the vector of text {index} is empty or not finite: check the embedding model")
+        raise EmbeddingError(f"the vector of text {index} is empty or not finite: check its server's log")
     if abs(length - 1.0) < SINGLE_PRECISION:
         return numbers
     if length >= float_info.min:  # below, numbers are too imprecise to be scaled

@@ -114,7 +114,7 @@ class RateLimiter:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
             if due - now > max_wait:
-                raise QueueTimeout(f"its rate limit leaves no room for this request within {max_wait:.0f} s; raise it")
+                raise QueueTimeout(f"its limit per minute leaves no room within {max_wait:.0f} s; raise the limit")
             self._requests.take(1, now)
             self._tokens.take(tokens, now)
             return due

@@ -89,7 +89,7 @@ def test_memories_of_several_users_are_not_mixed(tmp_path):
     [
         (read_mem0, [], "has no records"),
         (read_mem0, ["text"], "record 1: a record must be an object"),
-        (read_mem0, [{"id": "x"}], "record 1: the record has no memory; pass the result of get_all or history"),
+        (read_mem0, [{"id": "x"}], "record 1: the record has no memory; pass the result of get_all or history of Mem0"),
         (read_mem0, [{**MEMORY, "created_at": "soon"}], "record 1: created_at is not a time .*write it like 2024"),
         (read_mem0, [{**MEMORY, "metadata": "x"}], "record 1: the record has no memory"),
         (read_langmem, [{"key": "x"}], "record 1: the record has no value; pass items as Item.dict"),

@@ -62,7 +62,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
                 else:
                     yield _claim(f"{path}, claim {row['id']}", row)
         except sqlite3.Error as error:
-            raise InputError(f"cannot read {path} ({error}); check the store with memvara") from None
+            raise InputError(f"cannot read {path} ({error}); open it with Memvara to see if it is damaged") from None
 
 
 def _open(path: Path) -> closing[sqlite3.Connection]:

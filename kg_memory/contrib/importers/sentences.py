@@ -127,7 +127,7 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
     if not isinstance(content, str) or not isinstance(metadata, dict):
-        raise InputError(f"{place}: the record has no memory; pass the result of get_all or history")
+        raise InputError(f"{place}: the record has no memory; pass the result of get_all or history of Mem0")
     left_out.update(
         f"values of the field {name!r}" for name, value in record.items() if value and name not in _READ | _NEEDLESS
     )

@@ -40,7 +40,7 @@ class Namespace:
         """
         labels = tuple(place_here(label, config or None).namespace for label in self._labels)
         if any("." in label for label in labels):
-            raise InputError(f"a label of a namespace must not contain '.', got {labels!r}; use another id")
+            raise InputError(f"a label of a namespace must not contain '.', got {labels!r}; replace it, as by '_'")
         return labels
 
 

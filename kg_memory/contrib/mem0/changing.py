@@ -186,7 +186,7 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
     if fact.predicate != NOTED:
         [added] = yield from view.call("add_many", owner, [request.episode_of(message)])
         if added.error:
-            raise ModelError(f"the text could not be read ({added.error}); it is stored: call update again to retry")
+            raise ModelError(f"the text gave no facts ({added.error}); it is stored: call update again to retry")
         if added.facts and set(added.facts) <= {fact.sentence}:
             return
         if added.facts:

@@ -300,7 +300,7 @@ def _main_speaker(believed_at: int) -> Flow[str]:
     speakers = yield from fetch(queries.SPEAKERS, believed_at=believed_at)
     people = [row["speaker"] for row in speakers if not is_assistant(row["speaker"])]
     if not people:
-        raise InputError("no messages from a person in this namespace; give the name of an entity as about")
+        raise InputError("no messages from a person in this namespace; set `about` to the name of an entity")
     return str(people[0])
 
 

@@ -112,7 +112,7 @@ def divide(old: EntityNode, rows: Mapping[str, Row], request: SplitRequest) -> D
         raise InputError(f"facts must be about {old.names[0]!r}, got {unknown[0]!r}; memory.facts.about(...) has ids")
     strange = sorted(set(request.episodes) - old.mentions.keys())
     if strange:
-        raise InputError(f"episodes must mention {old.names[0]!r}, got {strange[0]!r}; memory.entities.card has ids")
+        raise InputError(f"episodes must mention {old.names[0]!r}, got {strange[0]!r}; memory.entities.card lists them")
     named = frozenset(request.episodes)
     moved, parts = set(request.facts), dict[str, frozenset[str]]()
     for fact, row in rows.items():

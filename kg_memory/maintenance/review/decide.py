@@ -80,7 +80,7 @@ class DecisionRequest:
         if self.choice == "edit" and not names:
             raise InputError("nothing is edited: give a verdict, valid_at or invalid_at")
         if self.choice != "edit" and names:
-            raise InputError(f"{', '.join(sorted(names))} can be given only with the choice edit; leave it out")
+            raise InputError(f"{', '.join(sorted(names))} can be given only with choice='edit'; leave it out")
         if self.seen is not None:
             validate_choice("seen", self.seen, get_args(Ruling))
         self.kind("unrelated")
