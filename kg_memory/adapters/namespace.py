@@ -99,7 +99,7 @@ class Place:
 
     @property
     def namespaces(self) -> list[str]:
-        """All namespaces to search, the own first."""
+        """The namespaces to search: the memory's own one, then those in `recall_from`."""
         return [self.namespace, *self.recall_from]
 
 

@@ -281,7 +281,7 @@ class Database:
         return run(self._route(key, lambda server, *_: in_thread(lambda: server.client), write=False), Call.run)
 
     def name_beside(self, name: str, key: str) -> str:
-        """Return a Redis key that starts with *name* and is on the server of the graph *key*, such as ``lock{3}``."""
+        """Return *name* as a Redis key on the server of the graph *key*: in a cluster, with a hash tag, ``lock{3}``."""
         return self._connect().name_beside(name, key)
 
     def connect(self) -> Flow[Servers]:

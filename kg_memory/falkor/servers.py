@@ -310,7 +310,7 @@ class Servers:
         return self._server(ranges[place][2][0])
 
     def name_beside(self, name: str, key: str) -> str:
-        """Return a Redis key that starts with *name* and is on the server of the graph *key*, such as ``lock{3}``."""
+        """Return *name* as a Redis key on the server of the graph *key*: in a cluster, with a hash tag, ``lock{3}``."""
         if not self._ranges:
             return name
         endings = (f"{name}{{{number}}}" for number in count())

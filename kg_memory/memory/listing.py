@@ -86,8 +86,9 @@ def list_page(
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
     """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`.
 
-    *first*: the beginning of the database query. *after*: the cursor of the previous page. *window*: mark facts that
-    are doubtful at its end. *seen*: time parameters from `belief_params`.
+    *first*: the beginning of the database query. *after*: the cursor of the previous page; None: the first page.
+    *window*: a period; facts that are doubtful at its end are marked. *seen*: query parameters for the time at which
+    the memory is seen, from `belief_params`.
     """
     size = validate_count("limit", limit)
     place = _parse_cursor(after)

@@ -295,7 +295,7 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return ``{message id: question}`` for each message that answers a question at the end of the previous message.
+    """Return ``{message id: question}`` for each message after one that ends with a question, whoever asked it.
 
     *episodes*: messages, either questions or answers. *beside*: database rows by message id, with the neighbouring
     messages `before` and `after`.

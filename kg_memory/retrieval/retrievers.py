@@ -79,11 +79,11 @@ class Scope:
     def best(
         self, query: str, max_examined: int, first: int = 0, min_texts: int = 0, param: str = "examined", **params: Any
     ) -> Flow[list[Scored]]:
-        """Run the search *query* until `limit` results pass the filter; return them as ``(id, score)``, best first.
+        """Run the search *query*, and return the best `limit` results that pass the filter as ``(id, score)``.
 
-        The first run examines *first* nodes (`self.examined` if 0). While too few pass the filter, the next run
-        examines `DEEPER` times as many, up to *max_examined*. *param* is the query parameter for this number.
-        *min_texts*: the minimum of the query parameter ``looked``, the number of texts to score.
+        The query looks at a number of nodes, its parameter named *param*: at first *first* (0: `self.examined`). While
+        too few of them pass the filter, it is run again with `DEEPER` times as many, up to *max_examined*. *min_texts*
+        is the least number of texts to score, its parameter ``looked``.
         """
         examined = first or self.examined
         while True:

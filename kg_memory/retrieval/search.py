@@ -347,8 +347,9 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.F
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
     """Return the database queries that count how many nodes of each kind contain each of *words*.
 
-    The first query also returns the entities with a name in *keys* (hashes of names), the last one whether a model has
-    yet to read any message. *instants*: the time that the question is about.
+    There are one or two queries, for the kinds that *recipe* searches by words. The first also returns the entities
+    with a name in *keys* (hashes of names), the last one whether messages are still unread by a model. *instants*: the
+    time that the question is about, used for the names.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]

@@ -203,7 +203,7 @@ def hash_value(value: Any) -> str:
 
 
 def _check(value: Any, path: str, depth: int = 0) -> None:
-    """Raise `InputError` if *value* cannot be written as JSON, or is nested too deeply.
+    """Raise `InputError` if *value* has a type that JSON lacks, or is nested too deeply; NaN passes.
 
     *path*: the place of the value, for the message. *depth*: how deeply it is nested.
     """

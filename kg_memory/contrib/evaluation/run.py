@@ -265,9 +265,9 @@ def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
 
 
 def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) -> Judge:
-    """Return the judge that *options* name: a model, or rules that compare words if the data set allows that.
+    """Return the judge that *options* name: a model, or rules that compare words.
 
-    Raises `InputError` if a model is needed and none is named.
+    Without a name, the rules judge; `InputError` if the data set has free answers, which need a judge with a name.
     """
     name = options.judge
     if name is None:

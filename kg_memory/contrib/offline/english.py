@@ -340,9 +340,10 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, allow_unnamed: bool) -> Mention | None:
-        """Return the subject of the verb after *before*: the last entity mentioned in ``before[begin:]``; else None.
+        """Return the last entity mentioned in ``before[begin:]`` if it can be the subject of the next verb; else None.
 
-        *begin*: where the verb's clause begins. *allow_unnamed*: accept a thing without a name, such as "the car".
+        It can be if only light words, such as "really", follow it; a named thing must also begin the clause. *begin*:
+        where the verb's clause begins. *allow_unnamed*: accept a thing without a name, such as "the car".
         """
         for mention in reversed(self.mentions):
             end = mention.end - self.start

@@ -27,8 +27,8 @@ def write_sentence(
 ) -> str:
     """Return *statement* as a sentence that is clear by itself: "I moved to Oslo" -> "Ann lives in Oslo".
 
-    With *over*, it is in the past tense. *content* is the message, *speaker* its author. The message's own words follow
-    if they say more than the sentence and the *dates* (positions).
+    *content*: the message. *speaker*: its author. *over*: write the past tense. If the message says more than the
+    sentence, its own words follow; words at the positions *dates*, which name a time, do not count as more.
     """
     clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)

@@ -111,9 +111,10 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 
 
 def _delete_stream(key: str, mark: str) -> Flow[None]:
-    """Delete the log of recent queries on the graph *key*, after waiting until it contains the text *mark*.
+    """Delete the log of recent queries on the graph *key*.
 
-    FalkorDB logs queries with a delay, so a query with *mark* is sent first.
+    FalkorDB logs queries with a delay. If it logs them, a query with the text *mark* is sent first, and the deletion
+    waits until the log contains *mark*, at most `LONGEST_STREAM` seconds.
     """
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")

@@ -238,8 +238,8 @@ def result_text(value: Value) -> str:
 def tell_episode(episode: Episode, most: int | None = None) -> tuple[str, str]:
     """Return ``(text, speaker)`` of a stored message or text for display in a context: ``("I moved.", "Ann")``.
 
-    Of a text, only the first *most* characters are returned; None returns all. Facts declared by an application are
-    shown as sentences, with the speaker "declared by Ann".
+    The text is cut after *most* characters (None: not cut), and encoded data in it is hidden. Facts declared by an
+    application are shown as sentences and not cut, with the speaker "declared by Ann".
     """
     if episode.kind != EpisodeKind.FACT:
         return hide_payloads(episode.content[:most], episode.kind), episode.speaker or ""

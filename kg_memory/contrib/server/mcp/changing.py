@@ -120,7 +120,7 @@ def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
 
 
 def _question(one: Waiting) -> str:
-    """Return the question with which the user decides *one*: if a fact holds, or if two entities are the same."""
+    """Return a yes-or-no question to the user about *one*: whether its fact holds, or its two entities are the same."""
     if isinstance(one, Review):
         relation = "contradicts" if one.kind == "conflicts" else "replaces"
         return (

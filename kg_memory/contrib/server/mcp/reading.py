@@ -214,7 +214,10 @@ async def preview_statement(call: ToolCall, asked: JudgeArguments) -> ToolAnswer
 
 
 def _describe(preview: Preview) -> list[str]:
-    """Describe *preview* as lines of text: facts that would be new, ended or reviewed, known facts, and the cost."""
+    """Describe *preview* as lines of text: facts that would be new, end or wait for review, known facts, and the cost.
+
+    The cost is that of remembering the message. A message that would be skipped gives a single line.
+    """
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
     lines = [f"{label}: {quote(sentence)}" for field, label in CHANGES for sentence in getattr(preview, field)]
