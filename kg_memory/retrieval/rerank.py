@@ -226,7 +226,7 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
         for feature in reranker.features.for_kind(kind):
             queries = [query for of, query, features in QUERIES if of == kind and feature in features]
             if not queries and feature not in OF_THE_BEST:
-                raise InputError(f"reranker {reranker.by!r} needs {feature!r}, which {kind} lack: fix its `features`")
+                raise InputError(f"reranker {reranker.by!r} needs {feature!r}, which {kind} do not have: fix features")
             if rankings.get(kind):
                 yield from ((kind, query) for query in queries)
 
