@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from kg_memory.models.arguments import Arguments
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
+from kg_memory.text import read_table
 
 T = TypeVar("T")
 MOST_ROWS = 1000
@@ -79,6 +80,7 @@ class Parameter(NamedTuple):
 
 
 NAMES: Mapping[str, Parameter] = {
+    **{name: Parameter(*texts) for name, texts in read_table(__package__, "parameters.toml").items()},
     "as_of": Parameter("Only what was true at this time. " + TIME, example="2024-01-31", type=str | None),
     "believed_at": Parameter("What the memory believed at this time. " + TIME, type=str | None),
     "during": Parameter(
@@ -89,63 +91,26 @@ NAMES: Mapping[str, Parameter] = {
     "since": Parameter("From this time on. " + TIME, example="2024-01-01", type=str),
     "until": Parameter("Before this time. " + TIME, type=str | None),
     "facts.stale.at": Parameter("The time for which to judge; `believed_at` or now if left out.", type=str | None),
-    "facts.stale.below": Parameter("The highest freshness, from 0 to 1."),
-    "unreviewed": Parameter("Whether to include facts that wait for review."),
-    "limit": Parameter("The most items to return.", example=20),
-    "question": Parameter("A question or search words; times in it (`in 2023`) decide which facts come first."),
-    "thread": Parameter("The thread (conversation)."),
-    "least": Parameter("The number of new messages below which nothing is done."),
     "recall_from": Parameter("Further namespaces to read; the key must allow each.", type=Few[str] | None),
     "center": Parameter("Names of entities near which to search.", type=Names | None),
-    "asker": Parameter("The person that `I` and `my` in the question mean."),
     "where": Parameter(
         "A filter; in a query it is JSON.", example='{"speaker": "Ann"}', type=PlainObject | None, in_query=str | None
     ),
     "recipe": Parameter("How to search and rank: the name of a recipe, or a recipe.", type=str | PlainObject | None),
-    "explain": Parameter("Whether to explain the rank of each result."),
-    "max_tokens": Parameter("The longest context, in tokens."),
     "template": Parameter("The format of the context: plain, zep, xml, json or zeph.", type=str | None),
-    "name": Parameter("The name or an alias of an entity."),
     "schema": Parameter("Topics with their sub-topics, as JSON.", type=PlainObject | None, in_query=str | None),
-    "strict": Parameter("Whether to leave out facts that fit no topic of the schema."),
     "profile.max_tokens": Parameter("The longest text, in tokens.", type=int | None),
     "prefer_topics": Parameter("Topics that come first, and are filled first.", type=Few[str]),
     "only_topics": Parameter("The only topics to include.", type=Few[str]),
-    "max_subtopics": Parameter("The most sub-topics of a topic; the last one holds the rest."),
-    "max_slot_tokens": Parameter("The longest content of a sub-topic, in tokens."),
-    "about": Parameter("An entity, by its name, an alias or its id.", example="Ann"),
-    "target": Parameter("Another entity, by its name, an alias or its id.", example="Oslo"),
-    "steps": Parameter("The most steps from the entity, from 1 to 6.", example=2),
-    "predicate": Parameter("A predicate in any wording.", example="lives in"),
-    "like": Parameter("Words in names and summaries; the last may be the start of a word.", example="osl"),
     "status": Parameter("Only episodes with one of these statuses.", type=Few[EpisodeStatus] | None),
-    "level": Parameter("The level of the communities, from 0."),
-    "decided": Parameter("Whether to list decided reviews instead of waiting ones."),
     "reports.digest.since": Parameter("Changes learned from this time on. " + TIME, example="last week", type=str),
-    "reports.identity.about": Parameter("A person's name; the most frequent speaker if left out.", example="Ann"),
     "reports.identity.since": Parameter("Changes from this time on. " + TIME, example="last month", type=str),
-    "fact": Parameter("The id of a fact."),
-    "episode": Parameter("The id of an episode."),
-    "days": Parameter("The number of days, up to today."),
     "by": Parameter("The person who decides; the name of the key if left out.", type=str | None),
-    "reason": Parameter("The reason, which is stored."),
-    "with_text": Parameter("A message that states the new fact; or give the `episode` that states it."),
-    "choice": Parameter("The decision."),
-    "verdict": Parameter("With `edit`: how the two facts relate to each other."),
-    "seen": Parameter("The `ruling` that the decision is based on; rejected if it has changed."),
     "valid_at": Parameter("When it became true, as exactly as known (`2024-05`).", type=str | None),
     "invalid_at": Parameter("When it stopped being true, as exactly as known (`2024-05`).", type=str | None),
     "at": Parameter("When it was said; now if left out.", type=str | None),
     "expires_at": Parameter("When it may be deleted; never if left out.", type=str | None),
-    "subject": Parameter("The name of an entity."),
     "object": Parameter("A name, several, or none for a fact about the subject alone.", type=str | Names | None),
-    "sentence": Parameter("The fact as a sentence."),
-    "source": Parameter("The source, such as `crm`."),
-    "source_id": Parameter("The id within the source; a second request with the same id stores nothing new."),
-    "confidence": Parameter("How certain it is, from 0 to 1."),
-    "trust": Parameter("How far the source is trusted, from 0 to 1."),
-    "subject_type": Parameter("The type of the subject."),
-    "object_type": Parameter("The type of the objects."),
     "labels": Parameter("Labels, for filters.", type=PlainObject | None),
     "rests_on": Parameter("The ids of premises: facts without which it is doubtful.", type=Names | None),
     "rows": Parameter("Facts, each with the fields of `POST /facts`.", type=Many[PlainObject]),
@@ -153,23 +118,6 @@ NAMES: Mapping[str, Parameter] = {
     "usage.estimate.episodes": Parameter("Episodes, as in `POST /episodes`.", type=Many[EpisodeInput]),
     "facts": Parameter("The ids of facts.", type=Names),
     "others": Parameter("The names or ids of the entities to merge into it.", type=Names),
-    "into": Parameter("The name or id of the entity to keep."),
-    "entities.split.entity": Parameter("The name or id of the entity to split."),
-    "entities.split.name": Parameter("The name of the new entity."),
-    "predicates.update.name": Parameter("The predicate to change."),
-    "communities.get.name": Parameter("The id of a community, or the start of its name."),
-    "full": Parameter("Whether to find and summarise all communities again."),
-    "canonical": Parameter("The canonical name under which it is stored."),
-    "single_valued": Parameter("Whether a subject has only one object of this predicate at a time."),
-    "type": Parameter("The type of an entity."),
-    "skipped": Parameter("Whether to read skipped episodes too."),
-    "to": Parameter("The reading plan to use."),
-    "dry_run": Parameter("Whether to change nothing and only return what would be done."),
-    "expired_days": Parameter("Evict facts that ended at least this many days ago."),
-    "orphans": Parameter("Whether to evict entities without facts."),
-    "max_entities": Parameter("The number of entities to keep."),
-    "expired_episodes": Parameter("Whether to delete expired episodes."),
-    "head": Parameter("The hash of an entry that the audit log must still contain."),
 }
 
 
