@@ -51,7 +51,7 @@ from kg_memory.validation import describe_invalid, validate_choice
 UNSURE = 0.5
 """The factor on nearness if a fact may have been true at that time, because its start is unknown."""
 LASTING = 0.4
-"""The factor on nearness of a fact that was true before the day that the question names, or has no start."""
+"""The factor on nearness of a fact that was true before the day that the question names or after, not on it alone."""
 ZONES = 14 * 3_600_000_000
 """The most microseconds by which a day of a zone begins before that of UTC."""
 SPREAD = 3
@@ -125,11 +125,13 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def _lasts(since: int, until: int, instants: Instants) -> bool:
-    """Return whether a fact's period, from *since* to *until*, began before the day that the question names.
+    """Return whether a fact's period, from *since* to *until*, lasts from before the day that the question names.
 
     If the question names an instant, the period must also continue after it. A day in the question is a day in UTC; the
-    day of a fact is one in its message's time zone.
+    day of a fact is one in its message's time zone. A period of several days after the named one counts too.
     """
+    if since >= instants.until:
+        return until - since > WIDTH["weekend"]
     return since < instants.since - ZONES and (until > instants.until or instants.until - instants.since > 1)
 
 

@@ -172,10 +172,11 @@ def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
 def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
     """Return whether the words in *text* around two dates make them one period: "from *first* to *second*"."""
     gap = text[first.end : second.start]
-    if len(gap) > 14 or not _BETWEEN.fullmatch(gap):
+    is_until = second.interval.start is None and not gap.strip()  # "until 2025" is one date
+    if len(gap) > 14 or not (is_until or _BETWEEN.fullmatch(gap)):
         return False
     opened = _FROM.search(text[max(0, first.start - 12) : first.start]) is not None
-    return opened or gap.strip().casefold() not in ("and", "to")
+    return opened or gap.strip().casefold() not in ("and", "to", "")
 
 
 def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
