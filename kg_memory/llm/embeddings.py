@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from inspect import isawaitable
+from operator import attrgetter
 from sys import float_info
 from typing import Any
 
@@ -69,7 +72,7 @@ def open_embedding_model(
     model = OpenAIEmbeddings(
         model=name,
         openai_api_base=base_url,
-        openai_api_key=SecretStr(api_key or NO_KEY),
+        openai_api_key=SecretStr((api_key or NO_KEY).strip()),
         dimensions=dimensions,
         request_timeout=timeout,
         max_retries=0,
@@ -79,7 +82,38 @@ def open_embedding_model(
         model_kwargs={"encoding_format": "float"} if base_url else {},  # many servers lack OpenAI's default, "base64"
         **http_clients(),
     )
+    model.client, model.async_client = OrderedVectors(model.client), OrderedVectors(model.async_client)
     return make_reliable(model)
+
+
+class OrderedVectors:
+    """Wraps OpenAI's client *client* for embeddings, sync or async, to return vectors in the order of their texts.
+
+    Servers may send them in any order, each with the index of its text.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def create(self, **arguments: Any) -> Any:
+        """Return the response of the client for *arguments* (an awaitable from an async client), in order."""
+        response = self._client.create(**arguments)
+        return self._wait(response) if isawaitable(response) else _in_order(response)
+
+    async def _wait(self, response: Awaitable[Any]) -> Any:
+        return _in_order(await response)
+
+
+def _in_order(response: Any) -> Any:
+    """Return *response*, of OpenAI's embeddings API, with its vectors in the order of their texts.
+
+    Errors: `ConnectionError` if it has no list of vectors, as when the server still loads its model.
+    """
+    if not isinstance(getattr(response, "data", None), list):
+        raise ConnectionError(f"the response has no list of vectors: {response!s:.200}")
+    with suppress(AttributeError, TypeError):  # without indices, the order is right
+        response.data.sort(key=attrgetter("index"))
+    return response
 
 
 @cache

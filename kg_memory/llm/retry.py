@@ -12,7 +12,7 @@ import math
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
@@ -29,6 +29,8 @@ from kg_memory.runtime.lifecycle import await_within, is_shutdown, renew_in_chil
 from kg_memory.text.redaction import hide_secrets
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+OF_ACCOUNT = frozenset({401, 402, 403, 404})
+"""The statuses of a wrong key, an account without credit and an unknown model."""
 # The SDKs share no base class for "no response"; these are the names in httpx, httpx2, requests, openai and anthropic.
 TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
 TRANSIENT_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError", "JSONDecodeError"}
@@ -42,8 +44,12 @@ FILTER_WORDS = re.compile(
     re.IGNORECASE,
 )
 """Words in the errors of servers that block a request because of its content, under various codes."""
+_WAIT = re.compile(r"(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|s)", re.IGNORECASE)
+"""The time to wait, as servers that send no header name it in the text of status 429."""
 LOOP_CLOSED = "Event loop is closed"
 MAX_REASON = 300
+MOST_CAUSES = 9
+"""The most causes of a failed connection to look through for the first one."""
 MINUTE = 60.0
 PROBE_SECONDS = 15.0
 """The longest wait for the answer to a short request that checks whether the server is up."""
@@ -244,18 +250,19 @@ def with_retries(
 
 
 def blame_input(failure: RequestFailure, probe: Call, timeout: float | None) -> Flow[RequestFailure]:
-    """Return *failure*, which outlasted all retries, marked as not transient if the input of the request caused it.
+    """Return *failure*, which outlasted all retries, as neither transient nor of the account if the input caused it.
 
     The input is to blame if the server answers *probe*, a short request of the same form, within *timeout* seconds. A
-    server that is away, or overloaded, answers neither.
+    server that is away or overloaded, or refuses the key, answers neither; a firewall may refuse one text (403).
     """
-    if not failure.transient or failure.rate_limited or failure.shutdown:
+    is_input = failure.transient and not failure.rate_limited and not failure.shutdown
+    if not is_input and failure.status not in OF_ACCOUNT:
         return failure
     try:
         yield within(min(PROBE_SECONDS, timeout or PROBE_SECONDS), probe)
     except Exception:  # noqa: BLE001 - the server is away
         return failure
-    return replace(failure, transient=False, reason=f"{failure.reason}, though it answers a short text")
+    return replace(failure, status=None, transient=False, reason=f"{failure.reason}, though it answers a short text")
 
 
 def timeout_of(client: object) -> float | None:
@@ -285,9 +292,11 @@ def diagnose(error: Exception, keys: Iterable[str] = ()) -> RequestFailure:
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     status = status if isinstance(status, int) and status >= 300 else None  # below, the body is at fault
-    text = str(getattr(error, "message", None) or error)
+    text = _describe(error)
     reason = hide_secrets(text, keys)
     transient, retry_after = _is_transient(error, status), _read_retry_after(getattr(response, "headers", None))
+    if retry_after is None and status == 429 and (wait := _WAIT.search(text)):
+        retry_after = float(wait[1]) * (0.001 if wait[2] == "ms" else 1)
     return RequestFailure(
         status,
         transient=transient,
@@ -328,6 +337,16 @@ def make_error(
     )
     kind, advice = next((kind, advice) for applies, kind, advice in (*remedies, *common) if applies)
     return kind(f"{subject} failed ({failure.reason}): {advice}")
+
+
+def _describe(error: Exception) -> str:
+    """Return the message of *error*, with the text of the response, and the cause of a failed connection."""
+    text, more, root = str(getattr(error, "message", None) or error), getattr(error, "body", None), error
+    for _ in range(MOST_CAUSES if "APIConnectionError" in _names(error) else 0):
+        if isinstance(root.__cause__, Exception):
+            more = root = root.__cause__
+    more = (more.get("message") or more) if isinstance(more, Mapping) else more
+    return text if more is None or str(more) in text else f"{text} ({more})"
 
 
 def _is_transient(error: Exception, status: int | None) -> bool:

@@ -17,9 +17,10 @@ from typing import Any
 from kg_memory.communities.records import claim_refresh, log_refresh_failure
 from kg_memory.errors import BudgetSpent, EmbeddingError, EpisodeAborted, InputError, KGMemoryError, ModelError
 from kg_memory.falkor import rows
+from kg_memory.falkor.queries.episodes import HAND_BACK
 from kg_memory.falkor.queries.search import EPISODES_BY_ID
 from kg_memory.ingestion.declared import parse_content
-from kg_memory.ingestion.interrupted import OUTAGES, mark_failed
+from kg_memory.ingestion.interrupted import OUTAGES, READER, mark_failed
 from kg_memory.ingestion.receive import accept, receive, validate_episode
 from kg_memory.ingestion.state import Draft, IngestionContext, on_values
 from kg_memory.ingestion.summarise import refresh
@@ -31,7 +32,7 @@ from kg_memory.models.operations import AddResult, Dropped, StepUsage
 from kg_memory.plugins import load_plugin
 from kg_memory.runtime import telemetry
 from kg_memory.runtime.caches import CachedAnswers
-from kg_memory.runtime.effects import embed, fetch, now, run_graph
+from kg_memory.runtime.effects import embed, fetch, now, run_graph, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import log_step_failure
 from kg_memory.temporal.interval import instant, iso_or_text, micros
@@ -192,11 +193,12 @@ def read_inputs(
     *states*: inputs of the ingestion graph, with dates. *window*: collects a batch. After an error of a model or
     budget, all other episodes are saved for later.
     """
-    window, states = window or Window(engine.settings.parallel), iter(states)
+    window, states, begun = window or Window(engine.settings.parallel), iter(states), list[str]()
     try:
         for state in states:
             try:
                 received = yield from receive_input(engine, state, namespace)
+                begun.append(received["episode"].id)
             except (InputError, EpisodeAborted) as error:
                 yield from _read_window(engine, window.take(), namespace, tally)
                 whole = {**state, "namespace": namespace}
@@ -211,7 +213,8 @@ def read_inputs(
             if received["interrupted"]:  # its reading ended a process before: read it alone
                 yield from _read_window(engine, window.take(), namespace, tally)
         yield from _read_window(engine, window.take(), namespace, tally)
-    except OUTAGES:
+    except OUTAGES as error:
+        yield from write(HAND_BACK, ids=begun, reader=READER.id, reason=str(error))
         yield from save_rest(engine, states, namespace)
         raise
     except Exception:

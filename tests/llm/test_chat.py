@@ -126,8 +126,8 @@ ODD = [
 @pytest.mark.parametrize(
     ("reply", "error", "message", "calls"),
     [
-        *((failure(code, "nope"), SettingsError, r"test-model failed \(.*nope.*api_key", 1) for code in (401, 403)),
-        (failure(404, "nope"), SettingsError, r"test-model failed \(.*nope.*name and base_url", 1),
+        *((failure(code, "nope"), SettingsError, r"test-model failed \(.*nope.*api_key", 2) for code in (401, 403)),
+        (failure(404, "nope"), SettingsError, r"test-model failed \(.*nope.*name and base_url", 2),
         (failure(400, "the request exceeds the available context size, increase it"), ModelError, "chunk_size", 1),
         *((reply, ModelError, "", None) for reply in ODD),
         (completion("", refusal="I cannot help with that."), ModelRefusal, "I cannot help with that", 1),

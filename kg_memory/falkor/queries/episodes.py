@@ -143,6 +143,12 @@ SET e.interrupted = $interrupted
 """
 """Records how often a process ended while it read the episode."""
 
+HAND_BACK = f"""{part.each("e:Episode")}
+WHERE e.status = 'working' AND e.reader = $reader
+SET e.status = 'waiting', e.reason = $reason, e.interrupted = NULL, e.reader = NULL
+"""
+"""Makes episodes wait that this process began to read, and will not read because of an outage."""
+
 GIVE_UP = """
 MATCH (e:Episode {id: $id})
 WHERE NOT e.status IN ['done', 'skipped']

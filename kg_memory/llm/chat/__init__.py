@@ -112,12 +112,14 @@ def open_chat_model(
         name = name.removeprefix("openai:")
     if api_key is None and base_url is None:
         raise SettingsError(f"no API key for the model {name}: set OPENAI_API_KEY or a base_url, or use 'offline'")
+    # Most compatible servers know only OpenAI's older name of the limit.
+    limit: dict[str, Any] = {"extra_body": {"max_tokens": max_tokens}} if base_url else {"max_tokens": max_tokens}
     return ChatOpenAI(
         model=name,
         base_url=base_url,
-        api_key=SecretStr(api_key or NO_KEY),
+        api_key=SecretStr((api_key or NO_KEY).strip()),
         timeout=timeout,
-        max_tokens=max_tokens,
+        **(limit if max_tokens else {}),
         temperature=0,
         max_retries=0,
         disable_streaming=True,

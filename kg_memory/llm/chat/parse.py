@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from kg_memory.llm.prompts import replace_all_controls
 from kg_memory.llm.prompts.answers import PartialAnswer, field_name, lists_of
 
-_THOUGHT_TAG = re.compile(r"<(?P<closes>/?)think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_TAG = re.compile(r"[<\[◁](?P<closes>/?)(?:seed:)?(?:think(?:ing)?|thought|reasoning)[>\]▷]", re.IGNORECASE)
 _MAX_CANDIDATES = 50
 _MAX_REASONS = 5
 # The most characters to report of an invalid item.
