@@ -22,6 +22,7 @@ from langchain_core.messages import (
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.context_markers import remove_echo
+from kg_memory.text.identity import name_assistant
 from kg_memory.text.message_fields import ASSISTANT, ROLES, USER, parse_time, plain_text
 
 SOURCE = "langchain"
@@ -40,10 +41,10 @@ def episodes_of(
 ) -> list[EpisodeInput]:
     """Convert the human and AI messages of a conversation to `EpisodeInput` objects, to be added to the memory.
 
-    *thread*: the conversation id. *user*, *assistant*: the speakers of messages without a ``name``. *last_turn*:
-    convert only the latest human messages and all messages after them. *recalled*: memory text that the model was
-    shown; the assistant's sentences that only repeat it are removed. Errors: `InputError` if *messages* are not
-    messages.
+    *thread*: the conversation id. *user*, *assistant*: the speakers of messages without a ``name``; an assistant's name
+    gets "(assistant)" behind it, since an assistant cannot overrule what people say. *last_turn*: convert only the
+    latest human messages and all messages after them. *recalled*: memory text that the model was shown; the assistant's
+    sentences that only repeat it are removed. Errors: `InputError` if *messages* are not messages.
     """
     names = {USER: user or USER, ASSISTANT: assistant or ASSISTANT}
     conversation = messages_of(messages)
@@ -57,12 +58,14 @@ def episodes_of(
             shown.append(content)
         if role is None or not content.strip() or (last_turn and place < last):
             continue
-        words = remove_echo(content, "\n".join(shown)) if role == ASSISTANT else content
+        words, speaker = content, message.name or names[role]
+        if role == ASSISTANT:
+            words, speaker = remove_echo(content, "\n".join(shown)), name_assistant(speaker)
         if words.strip():
             episodes.append(
                 EpisodeInput(
                     content=words,
-                    speaker=message.name or names[role],
+                    speaker=speaker,
                     at=_time(message),
                     thread=thread,
                     source=SOURCE,

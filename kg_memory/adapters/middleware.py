@@ -29,6 +29,7 @@ from kg_memory.adapters.namespace import (
 )
 from kg_memory.adapters.nodes import PlaceOfText, leave_out, with_memory
 from kg_memory.adapters.rendering import section
+from kg_memory.adapters.tools import forget_request, has_forgotten, memory_tools
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused, MissingExtra, SettingsError
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
@@ -174,8 +175,6 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self.background = _validate_background(background, memory)
         self._options = validate_search_options(recipe, where, template, believed_at)
         if tools is True:
-            from kg_memory.adapters.tools import memory_tools  # noqa: PLC0415 - most agents do without
-
             options: Any = {"recipe": recipe, "where": where, "believed_at": believed_at}
             self.tools = memory_tools(memory, namespace, recall_from=recall_from, user=user, **options)
         else:
@@ -238,10 +237,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return {**where, "recall_from": others}
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
-        """Search the memory for the question, then save the messages of the turn; return updates of the agent's state.
-
-        The search comes first because, after the save, it would find the question itself.
-        """
+        """Search for the question, then save the messages, which the search would find; return the state's updates."""
         messages = until_question(state["messages"])
         recalled, failed, asked = "", None, state.get("kg_memory_asked", False)
         try:
@@ -312,7 +308,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return profile
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
-        """Save the messages of the turn that are not saved yet; if ``remember="inline"``, also extract their facts."""
+        """Save the messages of the turn that are not saved yet; if ``remember="inline"``, also extract their facts.
+
+        After a request to forget, its messages are deleted instead, since they state what is to be forgotten.
+        """
+        if turn["saved"] and has_forgotten(state["messages"]):
+            yield from forget_request(self.memory, turn["namespace"], turn["saved"])
+            return
         recalled = state.get("kg_memory_recalled")
         if recalled is None:  # the turn was interrupted and resumed
             recalled = "" if self._remember == "off" else (yield from self._recall_again(state))
@@ -360,10 +362,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return saved
 
     def _answer_outage(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
-        """Return a tool message that says the memory is unavailable, as the answer to a failed tool call.
-
-        If ``on_error`` is ``"raise"``, *error* is raised instead.
-        """
+        """Return a tool message that says the memory is unavailable; raise *error* if ``on_error`` is ``"raise"``."""
         call = request.tool_call
         self._pass_over(f"answer {call['name']}", error)
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
@@ -380,8 +379,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
 
 def _validate_background(background: BackgroundMemory | None, memory: GraphMemory) -> BackgroundMemory:
-    if background is not None and not isinstance(background, BackgroundMemory):
-        raise SettingsError(f"background must be a BackgroundMemory or None, got {background!r}")
+    if background is not None and getattr(background, "memory", None) is not memory:
+        raise SettingsError(f"background must be a BackgroundMemory of this memory, or None, got {background!r}")
     return background or BackgroundMemory(memory)
 
 

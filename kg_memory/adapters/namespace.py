@@ -33,6 +33,8 @@ class NamespaceTemplate:
         """Parse *template*, such as ``"{org}/{user_id}"``, and the templates of further namespaces to search."""
         if not isinstance(template, str) or not template:
             raise SettingsError(f"namespace must be a str such as 'ann' or '{{user_id}}', got {template!r}")
+        if isinstance(recall_from, str):
+            raise SettingsError(f"recall_from must be a list of namespaces, got {recall_from!r}; put it into a list")
         self.template = template
         self.recall_from = tuple(map(NamespaceTemplate, recall_from))
         self._parts, self._end = _parse_template(template)

@@ -37,13 +37,16 @@ def render_results(results: SearchResults) -> str:
     return "\n\n".join(filter(None, (DATA, time, facts, episodes))) if facts or episodes else NOTHING
 
 
-def render_history(name: str, facts: Iterable[Fact]) -> str:
-    """Render the past and present facts about the entity *name* as text for a model, one line for each period."""
+def render_history(name: str, relation: str | None, facts: Iterable[Fact]) -> str:
+    """Render the past and present facts about the entity *name* as text for a model, one line for each period.
+
+    *relation*: the only relation that was looked up, or None.
+    """
     periods = section("facts", (render_fact(fact, set()) for fact in facts))
     if not periods:
-        return (
-            f"Nothing in memory about what is called {escape_line(name)!r}; search_memory finds names by other words."
-        )
+        kind = f"with the relation {escape_line(relation)!r} " if relation else ""
+        other = "leave the relation out to see all" if relation else "search_memory finds names by other words"
+        return f"Nothing {kind}in memory about what is called {escape_line(name)!r}; {other}."
     return f"{DATA} Newest first.\n\n{periods}"
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import get_runtime
@@ -28,7 +31,7 @@ from kg_memory.adapters.namespace import (
     validate_speaker,
 )
 from kg_memory.adapters.rendering import MOST, parse_id, render_added, render_history, render_receipt, render_results
-from kg_memory.errors import InputError, MemoryPaused, renaming
+from kg_memory.errors import InputError, MemoryPaused, NotFound, renaming
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.arguments import Arguments
@@ -42,6 +45,7 @@ from kg_memory.text.message_fields import USER
 from kg_memory.validation import validate_count
 
 SOURCE = "tool"
+FORGET = "forget_memory"
 AGENT = "agent"
 """The author of an agent's deletions in the audit log."""
 
@@ -110,8 +114,8 @@ class ForgetMemory(Arguments):
     """Permanently delete one message with all facts learned from it, or one fact with every message that states it.
 
     Call this only when the user asks you to forget something: it cannot be undone. Call search_memory first, to get
-    the id. Do not call this when something has changed: call remember with the new statement instead, which keeps the
-    past.
+    the id. The user's request is deleted too: if it says something else to keep, call remember with that. Do not call
+    this when something has changed: call remember with the new statement instead, which keeps the past.
     """
 
     id: str = Field(description="The id at the start of a line that a search shows: 'fact:...' or 'episode:...'.")
@@ -167,7 +171,7 @@ def memory_tools(
     return [
         make("search_memory", SearchMemory, partial(_search, most=most, options=options)),
         make("remember", Remember, partial(remember, speaker=speaker)),
-        make("forget_memory", ForgetMemory, forget),
+        make(FORGET, ForgetMemory, forget),
         make("memory_history", MemoryHistory, partial(_history, believed_at=believed_at)),
     ]
 
@@ -192,7 +196,7 @@ def _history(
     here: CallContext, name: str, relation: str | None = None, *, believed_at: Time | None = None
 ) -> Flow[Answer]:
     facts: list[Fact] = yield from here.call("facts.history", name, relation, limit=MOST, believed_at=believed_at)
-    return render_history(name, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}
+    return render_history(name, relation, facts), {"facts": [fact.model_dump(mode="json") for fact in facts]}
 
 
 # Steps shared with other tools, such as those of the MCP server
@@ -261,6 +265,21 @@ def forget(here: CallContext, id: str, reason: str = "") -> Flow[Answer]:  # noq
     kind, own = parse_id(id)
     forgotten: ForgetReceipt = yield from here.call("privacy.forget", **{kind: own}, by=AGENT, reason=reason)
     return render_receipt(f"{kind}:{own}", forgotten), forgotten.model_dump(mode="json")
+
+
+def has_forgotten(messages: Sequence[BaseMessage]) -> bool:
+    """Return whether the tool ``forget_memory`` was called with success since the last message of the user."""
+    turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
+    return any(isinstance(each, ToolMessage) and (each.name, each.status) == (FORGET, "success") for each in turn)
+
+
+def forget_request(memory: GraphMemory, namespace: str, source_ids: Sequence[str]) -> Flow[None]:
+    """Forget the messages with *source_ids*: a request to forget something states what is to be forgotten."""
+    where = {"source_id": {"$in": list(source_ids)}}
+    for episode in (yield from call(memory.episodes, "list", where=where, namespace=namespace)):
+        reason = "it asked to forget something"
+        with suppress(NotFound):
+            yield from call(memory.privacy, "forget", episode=episode.id, by=AGENT, reason=reason, namespace=namespace)
 
 
 def _digest(text: str) -> str:

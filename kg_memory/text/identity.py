@@ -30,6 +30,7 @@ _NO_NAME = re.compile(
 _ASSISTANTS = frozenset(
     ("assistant", "ai", "ai assistant", "bot", "chatbot", "model", "aimessage", "system", "tool", "助手", "机器人")
 )
+_ASSISTANT_MARK = "(assistant)"
 _POSSESSIVE = re.compile(r"['’]s?$")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
@@ -188,8 +189,14 @@ def spoken_line(speaker: str | None, content: str) -> str:
 
 
 def is_assistant(speaker: str | None) -> bool:
-    """Return whether *speaker* is a usual name of an assistant or a tool: "assistant", "bot"."""
-    return speaker is not None and speaker.casefold() in _ASSISTANTS
+    """Return whether *speaker* is an assistant or a tool by its name: "assistant", "bot", "Max (assistant)"."""
+    name = (speaker or "").casefold()
+    return name in _ASSISTANTS or name.endswith(_ASSISTANT_MARK)
+
+
+def name_assistant(speaker: str) -> str:
+    """Return *speaker*, the name of an assistant, in a form that tells it from a person: "Max (assistant)"."""
+    return speaker if is_assistant(speaker) else f"{speaker} {_ASSISTANT_MARK}"
 
 
 def block_thread(label: str) -> str:

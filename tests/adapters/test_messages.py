@@ -38,7 +38,11 @@ SAID: dict[str, tuple[Any, dict[str, str], list[str]]] = {
     "an iterator": (iter(TURN), {}, ["user: I live in Oslo.", "assistant: Oslo is nice!"]),
     "dicts, tuples and texts": (PLAIN, {}, ["user: one", "assistant: two", "user: three", "user: four"]),
     "roles that are known": (ROLES, {}, ["user: one", "assistant: two"]),
-    "a message's own name": (NAMED, {"user": "Bob", "assistant": "Eve"}, ["Ann: a", "Bob: b", "Bob: c", "Eve: d"]),
+    "a message's own name": (
+        NAMED,
+        {"user": "Bob", "assistant": "Eve"},
+        ["Ann: a", "Bob: b", "Bob: c", "Eve (assistant): d"],
+    ),
     "a message that is removed": ([RemoveMessage(id="m1"), HumanMessage("one")], {}, ["user: one"]),
     "a summary by LangChain": ([SUMMARY, HumanMessage("one")], {}, ["user: one"]),
 }

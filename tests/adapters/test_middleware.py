@@ -296,7 +296,7 @@ def test_middleware_applies_speakers_background_and_block_prompt(agent, memory, 
         made = agent(background=background, user="Ann", assistant="Robot", system_prompt=SystemMessage([block]))
         made.invoke(user_says("Where do I live?"), **at(namespace))
         assert background.pending == 2
-    assert {each.speaker for each in memory.episodes.list(namespace=namespace)} == {None, "Ann", "Robot"}
+    assert {each.speaker for each in memory.episodes.list(namespace=namespace)} == {None, "Ann", "Robot (assistant)"}
     [instructions, question] = agent.chat.prompts[0]
     assert instructions.content == [block]
     assert "Ann lives in Oslo" in question.text
@@ -350,3 +350,24 @@ def test_middleware_import_without_langchain_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
     with pytest.raises(errors.MissingExtra, match="pip install 'langchain"):
         importlib.import_module("kg_memory.adapters.middleware")
+
+
+@pytest.mark.parametrize("remember", ["inline", "background"])
+def test_request_to_forget_is_deleted_with_what_it_names(agent, memory, namespace, remember):
+    memory.add("I live in Oslo.", speaker="user", namespace=namespace)
+    [fact] = memory.facts.about("user", namespace=namespace)
+    forgets = AIMessage("", tool_calls=[{"name": "forget_memory", "args": {"id": f"fact:{fact.id}"}, "id": "1"}])
+    made = agent(forgets, "You no longer live in Oslo.", tools=True, remember=remember)
+    made.invoke(user_says("Forget that I live in Oslo."), **at(namespace))
+    assert contents(memory, namespace) == []
+
+
+def test_middleware_refuses_one_name_to_recall_from_and_the_background_of_another_memory(agent, memory):
+    with pytest.raises(errors.SettingsError, match="recall_from must be a list"):
+        agent(recall_from="team")
+    with (
+        GraphMemory(Settings(), model=memory.driver.model, embeddings="offline") as other,
+        BackgroundMemory(other) as background,
+        pytest.raises(errors.SettingsError, match="BackgroundMemory of this memory"),
+    ):
+        agent(background=background)

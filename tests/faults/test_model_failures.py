@@ -140,7 +140,9 @@ def test_lasting_model_failure_leaves_episode_to_finish(memory, remote, add, nam
     assert again(namespace=namespace) == []
 
 
-@pytest.mark.parametrize("name", ["cut off", "no JSON", "too long a prompt", "500", "a timeout", "a broken connection", "a wrong key"])
+@pytest.mark.parametrize(
+    "name", ["cut off", "no JSON", "too long a prompt", "500", "a timeout", "a broken connection", "a wrong key"]
+)
 def test_failed_reading_does_not_stop_others(memory, remote, namespace, name):
     fault, outcome = LASTING[name]
     remote.spoil(READING[memory.settings.plan], fault, about=SAID)

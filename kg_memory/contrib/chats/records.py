@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.models.labels import read_labels
-from kg_memory.text.message_fields import ROLES, json_type, parse_time, plain_text
+from kg_memory.text.identity import name_assistant
+from kg_memory.text.message_fields import ASSISTANT, ROLES, json_type, parse_time, plain_text
 from kg_memory.validation import describe_invalid
 
 Item = EpisodeInput | InputError
@@ -60,11 +61,11 @@ def from_record(record: Any) -> EpisodeInput | None:
     content = to_json(value) if kind == EpisodeKind.JSON and not isinstance(value, str) else plain_text(value)
     if not content.strip() and role == "assistant":
         return None  # a tool call without text
-    when = _first_of(record, _AT)
+    when, speaker = _first_of(record, _AT), _text(record, _SPEAKER)
     return make_input(
         content=content,
         kind=kind,
-        speaker=_text(record, _SPEAKER),
+        speaker=name_assistant(speaker) if speaker and ROLES.get(str(role)) == ASSISTANT else speaker,
         at=None if when is None else parse_time(when),
         thread=_text(record, _THREAD),
         source=_text(record, ("source",)),

@@ -29,6 +29,7 @@ from kg_memory.contrib.server.routes import BY_VERB, ROUTES
 from kg_memory.contrib.server.service import Options, Service
 from kg_memory.falkor.wire import State
 from kg_memory.memory.memory import GraphMemory
+from kg_memory.text.identity import replace_unstorable
 
 ABOUT = """\
 Long-term memory for LLM agents as a temporal knowledge graph. The operations are the methods of the Python library, by
@@ -97,7 +98,8 @@ def _add_routes(router: APIRouter, service: Service) -> None:
     ) -> Page[str]:
         """List the namespaces that hold data and that the key may access; *state*: only those awake or asleep."""
         place = PagePosition.from_cursor(cursor)
-        names = [name for name in await service.memory.data.anamespaces(state) if key.reaches(name)]
+        found = await service.memory.data.anamespaces(state)
+        names = [replace_unstorable(name) for name in found if key.reaches(name)]  # JSON has no lone surrogates
         return cut_page(names[place.skip :], place, limit)
 
     @router.get("/v1/key", **describe("server.key"))

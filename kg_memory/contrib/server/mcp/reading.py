@@ -86,13 +86,11 @@ async def list_facts_about(call: ToolCall, asked: FactsArguments) -> ToolAnswer:
                 about=asked.name, namespace=call.namespace, at=asked.as_of, believed_at=asked.believed_at
             )
         return answer_facts([one.fact for one in old], f"Nothing about {quote(asked.name)!r} seems out of date.")
-    with renaming(as_of="as_of" if asked.as_of else "believed_at"):
+    now = asked.believed_at or instant(call.memory.driver.clock())
+    time = {"during": asked.as_of} if asked.as_of else {"as_of": now}  # "2022" is a whole year, as for `recall`
+    with renaming(during="as_of", as_of="believed_at"):
         found = await call.memory.facts.aabout(
-            asked.name,
-            namespace=call.namespace,
-            as_of=asked.as_of or asked.believed_at or instant(call.memory.driver.clock()),
-            believed_at=asked.believed_at,
-            limit=MOST,
+            asked.name, namespace=call.namespace, **time, believed_at=asked.believed_at, limit=MOST
         )
     nothing = f"Nothing holds of {quote(asked.name)!r} then; history has the past, and recall finds other names."
     return answer_facts(found, nothing)
@@ -111,7 +109,8 @@ async def list_history(call: ToolCall, asked: HistoryArguments) -> ToolAnswer:
     found = await call.memory.facts.ahistory(
         asked.name, asked.relation, namespace=call.namespace, believed_at=asked.believed_at, limit=MOST
     )
-    return answer_facts(found, f"Nothing in memory about {quote(asked.name)!r}; recall finds names by other words.")
+    other = "leave the relation out to see all" if asked.relation else "recall finds names by other words"
+    return answer_facts(found, f"Nothing of this in memory about {quote(asked.name)!r}; {other}.")
 
 
 class ExplainArguments(ToolArguments):
