@@ -18,12 +18,13 @@ ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT,
 """The message roles that are read, and the side of each."""
 MOST_VALUES_OF_RECORD = 100_000
 """The most values of one imported record: it is parsed in one go, and no other thread runs meanwhile."""
-_WRITTEN = (
-    "%I:%M %p on %d %B, %Y|%B-%d-%Y|%d %B %Y|%d %B, %Y|%B %d, %Y|%Y/%m/%d %H:%M:%S|%Y/%m/%d %H:%M|%Y/%m/%d"
-).split("|")
+_WRITTEN = ("%H:%M on %d %B, %Y|%B-%d-%Y|%d %B %Y|%d %B, %Y|%B %d, %Y|%Y/%m/%d %H:%M:%S|%Y/%m/%d %H:%M|%Y/%m/%d").split(
+    "|"
+)
 # The unit of a number since 1970 is guessed by its size: each bound is far beyond the year 5000 in the unit below it.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_HALF_DAY = re.compile(r"\b(\d{1,2})(:\d\d(?::\d\d)?)\s?([ap])\.?m\b\.?", re.IGNORECASE)
 # JavaScript writes "GMT-0500 (Peru Standard Time)", Java "-05:00[America/Lima]", and many a log "UTC".
 _ZONE = re.compile(r"(?<=\d)\s*(?:(?:UTC|GMT)?([+-]\d\d:?\d\d)|UTC|GMT|Z)(?:\s*[\[(][^\])]*[\])])?$", re.IGNORECASE)
 
@@ -56,6 +57,7 @@ def _parse(value: Any) -> datetime:
     text = value.strip()
     if _NUMBER.fullmatch(text) and len(text) != len("20240501"):
         return _since_epoch(float(text))
+    text = _HALF_DAY.sub(lambda time: f"{int(time[1]) % 12 + 12 * (time[3] in 'pP'):02}{time[2]}", text)
     text = _ZONE.sub(lambda zone: zone[1] or "+0000", text)
     for parse in (datetime.fromisoformat, _written, parsedate_to_datetime):
         try:

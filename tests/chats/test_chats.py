@@ -269,3 +269,53 @@ def pack(path: Path, files: dict[str, Any]) -> Path:
         for name, content in files.items():
             file.writestr(name, content if isinstance(content, str | bytes) else json.dumps(content))
     return path
+
+
+EITHER = "5/6/24, 10:00 AM - Ann: Hi\n5/7/24, 10:00 AM - Bo: Ho\n"
+LINE = "[LINE] Chat history with Bo\n2024/05/13(Mon)\n10:00\tAnn\tI moved to Oslo.\n10:01\tBo\tOh!\n"
+TEXTS = {
+    "half a day": ('{"timestamp": "May 13, 2024 10:05 PM", "speaker": "Ann", "text": "Hi"}\n', [("Ann", "Hi")]),
+    "a link of a note": ("[[Ann]] moved to Oslo.\n", [(None, "[[Ann]] moved to Oslo.")]),
+    "a list in a message": ("Ann: Buy:\n- Milk: 2\nBo: Yes\nAnn: Now\n", [("Ann", "Buy:\n- Milk: 2"), ("Bo", "Yes"), ("Ann", "Now")]),
+    "a picture": ('[{"role": "user", "content": [{"type": "image_url"}]}, {"role": "user", "content": [{"type": "tool_result"}]}]', [("user", "[attachment: image]")]),
+    "a named agent": ('[{"role": "assistant", "name": "Max", "content": "Ann lives in Oslo."}]', [("Max (assistant)", "Ann lives in Oslo.")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_read_returns_messages_of_unusual_texts(tmp_path, name):
+    content, spoken = TEXTS[name]
+    episodes = list(read(write(tmp_path, content), strict=True))
+    assert [(episode.speaker, episode.content.strip()) for episode in episodes] == spoken
+    assert name != "half a day" or episodes[0].at == datetime(2024, 5, 13, 22, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("content", "advice"), [(LINE, "--format text"), (EITHER, "--date-order")])
+def test_read_refuses_chats_that_it_would_misread(tmp_path, content, advice):
+    with pytest.raises(InputError, match=advice):
+        list(read(write(tmp_path, content)))
+    pasted = read(write(tmp_path, f"{EITHER}5/14/24, 10:00 AM - Bo: See:\n31/05/24, 10:00 - Cy: pasted\n"))
+    assert [each.at.month for each in pasted] == [5, 5, 5], "the order that most stamps fit"
+    (tmp_path / "chat").mkdir()
+    (tmp_path / "chat" / "a.txt").write_text(content)
+    (tmp_path / "chat" / "b.txt").write_text("Ann: Hi\nBo: Ho\n")
+    reading = read(tmp_path / "chat")
+    assert [episode.content for episode in reading] == ["Hi", "Ho"]
+    assert [advice in str(problem) for problem in reading.problems] == [True]
+
+
+def test_notes_of_messengers_are_left_out_and_blocks_are_read(tmp_path):
+    said = ("Liked a message", "Ann named the group Trip.", "You missed a call from Bo.", "I moved to Oslo.")
+    messages = [
+        {"sender_name": "Ann", "timestamp_ms": 1_714_557_600_000 + n, "content": each} for n, each in enumerate(said)
+    ]
+    facebook = {"participants": [{"name": "Ann"}], "title": "Ann", "messages": messages}
+    assert [each.content for each in read(write(tmp_path, json.dumps(facebook)))] == ["I moved to Oslo."]
+    blocks = [
+        {
+            "type": "rich_text",
+            "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "I ski."}]}],
+        }
+    ]
+    slack = [{"ts": "1714557600.1", "user": "U1", "text": "", "blocks": blocks}]
+    assert [each.content for each in read(write(tmp_path, json.dumps(slack)))] == ["I ski."]

@@ -19,6 +19,8 @@ _ENCODINGS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
+ABOUT_CHATS = frozenset("channels.json groups.json dms.json mpims.json message_feedback.json projects.json".split())
+"""Files of Slack, ChatGPT and Claude that look like conversations, but are not."""
 MOST_MEMBERS = 100_000
 LARGEST = 2 << 30
 """The most bytes of text that one archive may unpack to."""

@@ -9,11 +9,11 @@ al. 2024) and BEAM are data sets of long conversations.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from kg_memory.contrib.chats.records import TICK, Item, digest, from_record, make_input, to_json
+from kg_memory.contrib.chats.records import TICK, Item, digest, from_record, is_message, make_input, to_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.message_fields import parse_time, plain_text
@@ -25,11 +25,11 @@ _STAMP = re.compile(
     r"(?P<bare>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?=[\s,-]))\s*[-,]?\s*"
 )
 _SPEAKER = re.compile(
-    r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
+    r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]*•>|#<-][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
 )
 _MAX_WORDS = 4
 _NO_NAME = re.compile(
-    r"p\.?p?\.?s\.?|n\.?b\.?|note|edit|update|fyi|btw|re|fwd?|https?|tl;?dr|todo|附注|注", re.IGNORECASE
+    r"p\.?p?\.?s\.?|n\.?b\.?|note|edit|update|fyi|btw|re|fwd?|https?|tl;?dr|todo|附注|注|[\d\W_]+", re.IGNORECASE
 )
 
 
@@ -44,6 +44,18 @@ def is_chat(lines: Iterable[str]) -> bool:
     if stamped and stamped * 2 >= len(spoken):
         return True
     return len(speakers) * 2 >= len(spoken) and 0 < len(set(speakers)) <= len(speakers) / 2 + 1
+
+
+JSON_START = re.compile(r'\s*(?:\{\s*["}]|\[\s*[{"\]]|\[\s*\[\s*[\[{"\d\]-])')
+"""The start of a JSON object or list, as opposed to "[10:00] Ann: hi", "[[Ann]]" and "[ ] call Ann"."""
+_BEGINS = re.compile(r"(?:\W{0,4}|\[[^\]]{1,40}\] \[)(?:\d{1,4}[-./年]\d{1,2}[-./月]\d{1,4}|\d{1,2}:\d\d)")
+_ENDS = re.compile(r".{1,60}\b\d{1,2}:\d\d(?:\s?[AaPp]\.?[Mm]\.?)?\W{0,3}")
+
+
+def is_dialogue(lines: Sequence[str]) -> bool:
+    """Return whether *lines* look like a chat in an unknown form: at least three, and a quarter, are or have stamps."""
+    stamped = sum(bool(_BEGINS.match(line) or _ENDS.fullmatch(line)) for line in lines)
+    return stamped >= 3 and stamped * 4 >= len(lines)
 
 
 def split_line(line: str) -> tuple[str | None, str | None, str]:
@@ -276,7 +288,7 @@ def _anchor(message: Any, batch: Mapping[str, Any]) -> datetime | None:
 
 _WHO = frozenset(
     "role author sender from speaker user username usernickname sendername senderid "
-    "fromname fromid userid nick nickname "
+    "fromname fromid userid nick nickname speakername speakerid "
     "screenname participant creator fromuser authorname actor who by".split()
 )
 _TEXT = frozenset("content text message body msg utterance transcript said value comment answer reply question".split())
@@ -287,7 +299,7 @@ _WHEN = frozenset(
 _LISTS = frozenset(
     "messages chats chat conversations conversation dialog dialogue dialogs turns utterances transcript mapping "
     "chatmessages history posts comments replies responses exchanges "
-    "thread threads".split()
+    "thread threads events segment segments sentences".split()
 )
 _DEEPEST = 5
 _WIDEST = 20
@@ -333,6 +345,6 @@ def holds_words(document: Any) -> bool:
     return any(
         isinstance(text, str) and len(text.split()) > 3
         for record in records[:_WIDEST]
-        if isinstance(record, Mapping)
+        if isinstance(record, Mapping) and not is_message(record)
         for text in record.values()
     )

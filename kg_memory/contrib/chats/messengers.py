@@ -108,13 +108,23 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
         profile = first(message, "user_profile", "bot_profile")
         name = _slack_name(user) or _slack_name(profile) or first(message, "username", "user", "bot_id")
         text = _LINK.sub(partial(_unlink, users), str(message.get("text") or ""))
-        text = html.unescape(text or "\n".join(filter(None, names_in(message, "attachments", "text", "fallback"))))
+        attached = filter(None, names_in(message, "attachments", "text", "fallback"))
+        text = html.unescape(text or "\n".join([*_block_texts(message.get("blocks")), *map(str, attached)]))
         root = message.get("thread_ts")
         place = Thread(thread.source, f"{thread.name}/{root}" if root else thread.name, thread.scope)
         names = [
             first(file, "name", "title") for file in files if file.get("mode") not in ("tombstone", "hidden_by_limit")
         ]
         yield from place.say(message["ts"], name and str(name), text, _slack_time(message, user), names)
+
+
+def _block_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in *value*, the blocks of a Slack message, which may be nested."""
+    for each in value if isinstance(value, list) else [value] if isinstance(value, Mapping) else ():
+        if isinstance(text := each.get("text") if isinstance(each, Mapping) else None, str):
+            yield text
+        elif isinstance(each, Mapping):
+            yield from (text for key in ("text", "fields", "elements") for text in _block_texts(each.get(key)))
 
 
 def _slack_name(user: Any) -> str | None:
@@ -197,11 +207,23 @@ def _mend(value: Any) -> Any:
     return {key: _mend(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
+_FACEBOOK_NOTES = re.compile(
+    r"Liked a message$|Reacted .{1,9} to your message|You missed a (?:video )?call "
+    r"|The (?:video|audio|group) chat ended|(?:You are|.{1,60} is) now connected on Messenger"
+    r"|.{1,60} (?:named the group|joined the (?:call|group)|left the group|sent an attachment\.$"
+    r"|changed the (?:theme|group photo|chat theme)|set the (?:nickname|emoji))"
+)
+"""Texts that Messenger and Instagram write in the name of a person, in English."""
+
+
 def _read_facebook(chat: Json, thread: Thread) -> Iterator[Item]:
     """Yield the messages of a Messenger or Instagram chat, as episodes in *thread*; the export has the latest first."""
     for message in sorted(objects(chat["messages"]), key=lambda message: str(message.get("timestamp_ms"))):
         kinds = ("photos", "videos", "audio_files", "files", "gifs")
         files = [name for kind in kinds for name in names_in(message, kind, "filename", "uri")]
+        if "call_duration" in message or _FACEBOOK_NOTES.match(str(message.get("content"))):
+            continue
+        files += [f"sticker: {name}" for name in [first(message.get("sticker"), "uri")] if name]
         text = "\n".join(map(str, filter(None, (message.get("content"), first(message.get("share"), "link")))))
         yield from thread.say(None, str(message["sender_name"]), text, message.get("timestamp_ms"), files)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from kg_memory.contrib.chats import formats, records
 from kg_memory.contrib.chats.assistants import ASSISTANTS
-from kg_memory.contrib.chats.files import File, files_of, is_archive, lines_of, validate_file, whole_text
+from kg_memory.contrib.chats.files import ABOUT_CHATS, File, files_of, is_archive, lines_of, validate_file, whole_text
 from kg_memory.contrib.chats.messengers import MESSENGERS
 from kg_memory.contrib.chats.survey import check_item
 from kg_memory.contrib.chats.whatsapp import DateOrder, is_whatsapp, read_whatsapp
@@ -22,6 +22,7 @@ from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.validation import validate_choice
 
 _LOOKED_AT = 200
+_JSON = (".json", ".jsonl", ".ndjson")
 _OTHERS = frozenset((".csv", ".tsv", ".htm", ".html", ".eml", ".mbox", ".srt", ".vtt"))
 CHATS: Mapping[str, records.Chat] = {chat.name: chat for chat in (*MESSENGERS, *ASSISTANTS)}
 """Readers of JSON chat exports by format name, in the order in which they are tried."""
@@ -95,7 +96,8 @@ class Reading:
                     part.names = names
                     chats.append(part)
             except InputError as error:
-                self._skipped.append(error)
+                if part.path.name not in ABOUT_CHATS:
+                    self._skipped.append(error)
         if not chats:
             raise InputError(
                 f"no chat export found in {self.path} (known formats: {_LISTED}): pass the paths of the files in it"
@@ -118,14 +120,19 @@ class Reading:
         for part in self.parts:
             read_part = _READ.get(part.format)
             items = read_part(part) if read_part else _read_chats(CHATS[part.format], part.document, part)
-            for item in records.complete_episodes(items, part.path.name, self.at):
-                found = check_item(part.path, item, self.max_content)
-                if not isinstance(found, InputError):
-                    yield found
-                elif self.strict:
-                    raise found
-                else:
-                    self.problems.append(found)
+            try:
+                for item in records.complete_episodes(items, part.path.name, self.at):
+                    found = check_item(part.path, item, self.max_content)
+                    if not isinstance(found, InputError):
+                        yield found
+                    elif self.strict:
+                        raise found
+                    else:
+                        self.problems.append(found)
+            except InputError as error:  # of the whole file
+                if self.strict or len(self.parts) == 1:
+                    raise
+                self.problems.append(error)
 
 
 def read(
@@ -170,16 +177,16 @@ def _recognise(part: _Part) -> str:
         )
     if is_whatsapp(texts):
         return "whatsapp"
-    # A first "[" opens the time stamp of a plain chat, or a JSON list.
-    if texts[0].lstrip()[0] not in "{[" or formats.split_line(texts[0])[0] is not None:
+    is_json = part.path.suffix.lower() in _JSON or any(map(_parse_object, texts))
+    if not is_json and not formats.JSON_START.match("\n".join(texts)):
+        if not formats.is_chat(texts) and formats.is_dialogue(texts):
+            raise _unknown(part, "--format text to import it as one text")
         return "chat" if formats.is_chat(texts) else "text"
     if len(texts) == 1 or _parse_object(texts[0]) is None:
         try:
             return _recognise_json(part)
         except InputError:
-            if "document" in part.__dict__ or not (
-                part.path.suffix in (".jsonl", ".ndjson") or any(map(_parse_object, texts[1:]))
-            ):
+            if "document" in part.__dict__ or not (part.path.suffix in _JSON[1:] or any(map(_parse_object, texts[1:]))):
                 raise
     _refuse_unknown(part, [record for record in map(_parse_object, texts) if record is not None])
     return "jsonl"
@@ -220,11 +227,14 @@ def _refuse_unknown(part: _Part, records: list[Any]) -> None:
     """Raise `InputError` if one of *records* looks like a chat message (author and text) in an unknown format."""
     for record in records[:_LOOKED_AT]:
         if not (isinstance(record, dict) and _is_readable(record)) and formats.looks_like_chat(record):
-            raise InputError(
-                f"{part.path} looks like a conversation in an unknown format (known: {_LISTED}). Convert it to JSON "
-                'Lines, such as {"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1"}, '
-                "or pass --records to import it as JSON records"
-            )
+            raise _unknown(part, "--records to import it as JSON records")
+
+
+def _unknown(part: _Part, option: str) -> InputError:
+    return InputError(
+        f"{part.path} looks like a conversation in an unknown format (known: {_LISTED}). Convert it to JSON Lines, as "
+        f'{{"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1"}}, or pass {option}'
+    )
 
 
 def _is_readable(record: records.Json) -> bool:

@@ -59,8 +59,10 @@ def from_record(record: Any) -> EpisodeInput | None:
     value = _first_of(record, _CONTENT)
     kind = record.get("kind", EpisodeKind.MESSAGE)
     content = to_json(value) if kind == EpisodeKind.JSON and not isinstance(value, str) else plain_text(value)
-    if not content.strip() and role == "assistant":
-        return None  # a tool call without text
+    if not content.strip() and isinstance(value, list) and any("image" in str(first(part, "type")) for part in value):
+        content = "[attachment: image]"
+    if not content.strip() and (role == "assistant" or isinstance(value, list)):
+        return None  # a tool call or its result, without text
     when, speaker = _first_of(record, _AT), _text(record, _SPEAKER)
     return make_input(
         content=content,

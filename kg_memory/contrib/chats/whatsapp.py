@@ -195,7 +195,7 @@ def _content(said: _Said) -> str | None:
         return f"{appended['caption'].strip()}\n[attachment: {appended['name']}]".strip()
     if re.fullmatch(r"<[^<>]{3,60}>", text):
         return f"[attachment: {text[1:-1]}]"
-    if is_marked and OMITTED.fullmatch(text):
+    if (is_marked or _LRM in said.text) and OMITTED.fullmatch(text):
         return f"[attachment: {text}]"
     return None if is_marked and not re.search(r"https?://|\n", text) else text
 
@@ -209,14 +209,15 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
     latest = datetime.now(UTC) + timedelta(days=2)
     times: dict[DateOrder, list[datetime]] = {}
     for order in DATE_ORDERS:
-        dated = [each.stamp.at(order) for each in said]
-        if (found := [at for at in dated if at is not None]) and len(found) == len(dated):
+        if found := [at for each in said if (at := each.stamp.at(order)) is not None]:
             times[order] = found
+    most = max(map(len, times.values()), default=0)  # stamps in a quoted chat may have another order
+    times = {order: each for order, each in times.items() if len(each) == most}
     times = {order: each for order, each in times.items() if max(each) < latest} or times
     # Steps back of over two hours are a sign of wrongly parsed dates.
     fewest = {order: sum(b < a - timedelta(hours=2) for a, b in pairwise(each)) for order, each in times.items()}
     times = {order: each for order, each in times.items() if fewest[order] == min(fewest.values())}
-    named = {order: _count_named(said, each) for order, each in times.items()}
+    named = {order: _count_named(said, order) for order in times}
     times = {order: each for order, each in times.items() if named[order] == max(named.values())}
     if len(times) > 1:
         times.pop("ymd", None)  # a two-digit year does not come first in any language
@@ -229,14 +230,14 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
     return next(iter(times), "dmy")
 
 
-def _count_named(said: list[_Said], times: list[datetime]) -> int:
+def _count_named(said: list[_Said], order: DateOrder) -> int:
     """Count the attachments in *said* whose name has the date of their message, such as "IMG-20240501-WA0001.jpg".
 
-    *times*: the assumed time of each message. The count is highest for the right order of day and month.
+    *order*: the assumed order of day and month. The count is highest for the right one.
     """
     count = 0
-    for each, at in zip(said, times, strict=True):
-        if match := _FILE_DATE.search(each.text):
+    for each in said:
+        if (match := _FILE_DATE.search(each.text)) and (at := each.stamp.at(order)):
             year, month, day = (int(number) for number in match.groups() if number)
             count += (at.year, at.month, at.day) == (year, month, day)
     return count
@@ -258,7 +259,7 @@ GLUE = re.compile(r"^(?:klo|kl|um|à|às|alle|plkst|ob|lúc|г|日|일|u|o(?!dp)
 """Words between the date and the time of a stamp."""
 AM, PM, NOON = (frozenset(_TEXTS[name].split()) for name in ("am", "pm", "noon"))
 DELETED = re.compile(f"{_any('deleted')}[.。]?", re.IGNORECASE)
-OMITTED = re.compile(f".{{0,30}}{_any('omitted')}.{{0,12}}", re.IGNORECASE)
+OMITTED = re.compile(f".{{0,80}}{_any('omitted')}.{{0,12}}", re.IGNORECASE)
 """Text in place of an attachment that was not exported, such as "image omitted"."""
 EDITED = re.compile(rf"\s*<[^<>]*{_any('edited')}[^<>]*>\s*$", re.IGNORECASE)
 ATTACHED = re.compile(rf"\({_any('attached')}", re.IGNORECASE)

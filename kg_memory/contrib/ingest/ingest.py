@@ -25,7 +25,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory ingest``: check all files, save the episodes in them, extract their facts, and print a report.
 
     An episode is a message, a text or a JSON record. If a file is invalid, nothing is saved. Returns the exit code: 1
-    if the model could not read some of the saved episodes, else 0.
+    if the model could not read some of the saved episodes, or nothing could be saved, else 0.
     """
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     how["max_content"] = settings_of(arguments).max_content
@@ -45,7 +45,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
         meter.unread.update(before.unread)  # cleared for episodes that these files contain too
         problems += _add_parts(memory, parts, meter, screen, strict=arguments.strict)
     _report(before, meter, problems, review_command(arguments), screen)
-    return bool(meter.unread)
+    return bool(meter.unread) or (bool(problems) and not meter.done)
 
 
 def _add_parts(

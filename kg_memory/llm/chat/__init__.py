@@ -85,7 +85,7 @@ def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int 
         # Errors of the providers' packages may quote their settings, such as API keys.
         why = str(error) if isinstance(error, ImportError) else type(error).__name__
         raise SettingsError(
-            f"cannot open the model {name} ({why}): install langchain and the package of {provider}, and set its key "
+            f"cannot open the model {name} ({why}): install langchain and the package of {provider}, set its API key "
             f"({KEYS.get(provider, f'as {provider} documents it')})"
         ) from error
     return model
