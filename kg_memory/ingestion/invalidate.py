@@ -128,8 +128,7 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
     """Reopen the reviews of refused facts that *episode* states again, and return the ids of their verdicts.
 
-    A verdict says how two facts relate; here, a person refused one of the two. *stated* are the ids of facts in
-    *episode*.
+    A verdict says how two facts relate; here, a person refused one of them. *stated*: the ids of facts in *episode*.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
@@ -144,8 +143,8 @@ def _statement(fact: StatedFact, draft: Draft) -> Statement:
     own = alias_key(episode.speaker or USER) in map(alias_key, (subject.name, *subject.called, *subject.aliases))
     dates = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
     basis = pick(fact, "confidence", "corrects")
+    basis |= {"is_plan": fact.kind == "plan", "teller": find_teller(episode.speaker, own=own)}
     source = pick(episode, "trust") | {"arrived_at": episode.created_at}
-    source["teller"] = find_teller(episode.speaker, own=own)
     return Statement(fact.stored_id, episode.id, episode.at, **source, **dates, **basis)
 
 
@@ -356,7 +355,8 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 
 def to_statement(fact: str, row: Row) -> Statement:
     """Convert *row*, stored properties, to a `Statement`: the dates that one message gives for *fact* (an id)."""
-    return Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
+    statement = Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
+    return replace(statement, is_plan=True) if row.get("plan") else statement
 
 
 def find_teller(speaker: str | None, *, own: bool) -> Teller:

@@ -46,6 +46,8 @@ class Statement:
     """Whether the end was already past when it was stated; then a rival that began earlier does not move it."""
     over_at: int = OPEN_END
     """When a rival began that was stated later, if that shows that this undated statement was out of date."""
+    is_plan: bool = False
+    """Whether it tells a plan; its start is the planned date, but the plan exists since it was stated."""
 
     @property
     def order(self) -> Order:

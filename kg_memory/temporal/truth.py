@@ -33,7 +33,7 @@ class Period:
     """A period in which a fact holds, from `valid_at` up to `invalid_at`, in microseconds since the epoch.
 
     `stated_at`: when it was last stated. `known_from`: when the fact surely holds; later than `valid_at` if the start
-    is unknown.
+    is unknown, and earlier for a plan, which exists before its date.
     """
 
     valid_at: int
@@ -300,6 +300,8 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
             known_from = start
         elif statement.undated and (statement.begin, statement.fact) == (first[0], first[-1]):
             start, precision = OPEN_START, statement.precision
+        if statement.is_plan:
+            known_from = min(known_from, statement.stated_at)
         if start < end:
             yield Period(start, end, statement.stated_at, known_from, precision, end_precision)
 

@@ -48,6 +48,7 @@ the week before 9 June = 2023-06-02 2023-06-09 week | the Sunday before 25 May =
 two days after 9 June 2023 = 2023-06-11 | the day after 9 June 2023 = 2023-06-10 |
 the weekend before 9 June 2023 = 2023-06-03 2023-06-05 weekend""",
     "open ends and durations": """
+from 2019 until 2021 = 2019-01-01 2021-01-01 year | from March 2020 till May 2022 = 2020-03-01 2022-05-01 month |
 since 2016 = 2016-01-01 open year | until 2019 = open 2019-01-01 year | for 4 years = 2019-01-01 open about |
 We've been married for five years = 2018-01-01 open about""",
     "since a month, which is the last such one, and from a month, which may be the next one": """

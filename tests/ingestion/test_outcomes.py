@@ -73,3 +73,12 @@ def test_plan_stated_again_after_its_outcome_stands(memory, namespace):
         memory.add(text, at=f"2024-{day}T10:00:00Z", namespace=namespace)
     plans = [fact for fact in memory.facts.about("Ann", namespace=namespace) if fact.kind == "plan"]
     assert [(fact.outcome, fact.invalid_at is None) for fact in plans] == [(None, True), ("dropped", False)]
+
+
+def test_dated_plan_exists_since_it_was_stated(memory, namespace):
+    memory.add("Ann wants to try pottery in autumn", at="2024-06-03T10:00:00Z", namespace=namespace)
+    held = [
+        memory.facts.about("Ann", as_of=day, namespace=namespace) for day in ("2024-06-02", "2024-06-04", "2024-10-01")
+    ]
+    assert [[fact.kind for fact in facts] for facts in held] == [[], ["plan"], ["plan"]]
+    assert [(fact.valid_at, fact.precision) for fact in held[1]] == [(datetime(2024, 9, 1, tzinfo=UTC), "season")]

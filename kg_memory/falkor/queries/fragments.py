@@ -99,8 +99,9 @@ SET_EVIDENCE = for_each(evidence="MATCH (f:Fact {id: row.id}) SET f += row")
 
 STATEMENT = """id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), trust: x.trust,
     valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision, confidence: st.confidence,
-    corrects: st.corrects, refuted: coalesce(st.refuted, false), end_precision: coalesce(st.end_precision, 'instant')"""
-"""The fields of the statement ``st`` by the episode ``x``, as `ingestion.invalidate.to_statement` reads them."""
+    corrects: st.corrects, refuted: coalesce(st.refuted, false), end_precision: coalesce(st.end_precision, 'instant'),
+    plan: coalesce(f.kind, 'state') = 'plan'"""
+"""The fields of the statement ``st`` by the episode ``x`` about the fact ``f``, for `ingestion.invalidate`."""
 
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
 ENTITY_MAP = f"e {{{_ENTITY}}}"
