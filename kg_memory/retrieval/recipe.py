@@ -51,7 +51,7 @@ from kg_memory.validation import describe_invalid, validate_choice
 UNSURE = 0.5
 """The factor on nearness if a fact may have been true at that time, because its start is unknown."""
 LASTING = 0.4
-"""The factor on nearness of a fact that was true before the day that the question names or after, not on it alone."""
+"""The factor on nearness of a fact that was true before the day that the question names, or has no start."""
 ZONES = 14 * 3_600_000_000
 """The most microseconds by which a day of a zone begins before that of UTC."""
 SPREAD = 3
@@ -118,21 +118,23 @@ def _nearness(feature: Features, instants: Instants) -> float:
     """
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
-        max(instants.nearness(known, until), UNSURE * instants.nearness(since, until))
-        * (LASTING if _is_a_day(instants) and _lasts(since, until, instants) else 1.0)
+        max(instants.nearness(max(since, known), until), UNSURE * instants.nearness(since, until))
+        * (_share_of_day(since, until, instants) if _is_a_day(instants) else 1.0)
         for since, known, until in periods
     )
 
 
-def _lasts(since: int, until: int, instants: Instants) -> bool:
-    """Return whether a fact's period, from *since* to *until*, lasts from before the day that the question names.
+def _share_of_day(since: int, until: int, instants: Instants) -> float:
+    """Return the factor on the nearness of a fact, true from *since* to *until*, to the day that the question names.
 
-    If the question names an instant, the period must also continue after it. A day in the question is a day in UTC; the
-    day of a fact is one in its message's time zone. A period of several days after the named one counts too.
+    It is 1 for what began on that day, `LASTING` for what was true from before it, and a half of that for several days
+    after it. If the question names an instant, the period must also continue after it. A day in the question is a day
+    in UTC; the day of a fact is one in its message's time zone.
     """
-    if since >= instants.until:
-        return until - since > WIDTH["weekend"]
-    return since < instants.since - ZONES and (until > instants.until or instants.until - instants.since > 1)
+    if since >= instants.until and until - since > WIDTH["weekend"]:
+        return LASTING / 2
+    is_on = since >= instants.since - ZONES or (until <= instants.until and instants.until - instants.since <= 1)
+    return 1.0 if is_on else LASTING
 
 
 def limit_rank_drop(ranking: Ranking, before: Ranking) -> list[Scored]:

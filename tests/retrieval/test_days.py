@@ -53,3 +53,15 @@ def test_facts_of_the_named_day_are_among_the_first_two(told):
         if not same_day.intersection(first):
             missed.append((question, sentence, first))
     assert missed == []
+
+
+def test_state_of_a_day_comes_before_the_one_that_began_the_day_after(memory, namespace):
+    homes = [("Bergen", "2019-01-10"), ("Oslo", "2021-05-05"), ("Paris", "2024-09-01")]
+    ends = [day for _, day in homes[1:]] + [None]
+    rows = [
+        {"subject": "Ann", "predicate": "LIVES_IN", "object": place, "valid_at": since, "invalid_at": until}
+        for (place, since), until in zip(homes, ends, strict=True)
+    ]
+    memory.facts.add_many(rows, namespace=namespace)
+    for day, place in (("4 May 2021", "Bergen"), ("5 May 2021", "Oslo"), ("31 August 2024", "Oslo")):
+        assert memory.search(f"Where did Ann live on {day}?", namespace=namespace).facts[0].objects == (place,)
