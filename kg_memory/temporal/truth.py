@@ -225,18 +225,20 @@ def _place(
         return statement if is_within else _start_after_rivals(statement, against, policy)
     if not statement.width:
         return statement
-    # "I moved to Paris in March", and later "I moved to Oslo in 2019": Oslo began after March.
+    # "I moved to Paris in March", and later "I moved to Oslo in 2019": Oslo began after March. Of two moves in 2019,
+    # the later told one began after the other was told.
     date = (statement.valid_at, statement.precision)
     stated = min(same.order for same in own if (same.valid_at, same.precision) == date)
     limit = min(statement.latest, statement.stated_at, statement.invalid_at)
+    told = {rival: rival.stated_at for rival in against if (rival.valid_at, rival.precision) == date}
     starts = [
-        rival.invalid_at if rival.invalid_at < limit else rival.latest + 1
-        for rival in against
+        rival.invalid_at if rival.invalid_at < limit else latest + 1
+        for rival, latest in ((rival, min(rival.latest, told.get(rival, rival.latest))) for rival in against)
         if not rival.only_ends
         and rival.order < stated
-        and rival.width < statement.width
+        and (rival.width < statement.width or rival in told)
         and statement.valid_at <= rival.begin
-        and rival.latest + 1 < limit
+        and latest + 1 < limit
         and policy.weigh(rival) >= policy.weigh(statement)
     ]
     return replace(statement, valid_at=max(starts, default=statement.valid_at))

@@ -231,6 +231,8 @@ COARSE = {
     "nor behind a rival of another year": ("b@2018-04 2018-03; a@2019-12 2019", "a 2019-01-01 year, b 2018-03-01 month"),
     "nor behind what was said to begin after it was said": (
         "b@2019-04 2019-11; a@2019-08 2019", "a 2019-01-01 year, b 2019-11-01 month"),
+    "of two starts in one year, what is told later begins after the other was told": (
+        "a@2020-05 2020; b@2020-12 2020", "a 2020-01-01 year, b 2020-05-01 year"),
 }  # fmt: skip
 
 
