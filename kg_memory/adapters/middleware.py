@@ -166,13 +166,12 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         template: Template | str | None = None,
         believed_at: Time | None = None,
     ) -> None:
-        """Create the middleware; the class describes the arguments.
-
-        Raises `SettingsError` and `InputError` for invalid ones.
-        """
+        """Create the middleware; the class describes the arguments. Errors: `SettingsError`, `InputError`."""
         super().__init__()
         self.memory = validate_memory(memory)
-        self.background = _validate_background(background, memory)
+        if background is not None and getattr(background, "memory", None) is not memory:
+            raise SettingsError(f"background must be a BackgroundMemory of this memory, or None, got {background!r}")
+        self.background = background or BackgroundMemory(memory)
         self._options = validate_search_options(recipe, where, template, believed_at)
         if tools is True:
             options: Any = {"recipe": recipe, "where": where, "believed_at": believed_at}
@@ -232,9 +231,8 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _turn(self, runtime: Runtime[Any]) -> Turn:
         """Return a new `Turn` that begins now, in the namespace and thread of this agent run."""
         place = place_of(self._template, runtime.context, get_config())
-        began, others = datetime.now(UTC).isoformat(), list(place.recall_from)
-        where = Turn(namespace=place.namespace, thread=place.thread, began=began, reached=True, saved=[])
-        return {**where, "recall_from": others}
+        space, others, now = place.namespace, list(place.recall_from), datetime.now(UTC).isoformat()
+        return Turn(namespace=space, recall_from=others, thread=place.thread, began=now, reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
         """Search for the question, then save the messages, which the search would find; return the state's updates."""
@@ -310,10 +308,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
         """Save the messages of the turn that are not saved yet; if ``remember="inline"``, also extract their facts.
 
-        After a request to forget, its messages are deleted instead, since they state what is to be forgotten.
+        The messages of a request to forget are deleted instead, since they state what is to be forgotten.
         """
         if turn["saved"] and has_forgotten(state["messages"]):
-            yield from forget_request(self.memory, turn["namespace"], turn["saved"])
+            try:
+                yield from forget_request(self.memory, turn["namespace"], turn["saved"])
+            except KGMemoryError as error:
+                self._pass_over("forget the request", error)
             return
         recalled = state.get("kg_memory_recalled")
         if recalled is None:  # the turn was interrupted and resumed
@@ -376,12 +377,6 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
         logger.warning("the agent goes on, but its memory could not %s: %s", what, describe_error(error))
-
-
-def _validate_background(background: BackgroundMemory | None, memory: GraphMemory) -> BackgroundMemory:
-    if background is not None and getattr(background, "memory", None) is not memory:
-        raise SettingsError(f"background must be a BackgroundMemory of this memory, or None, got {background!r}")
-    return background or BackgroundMemory(memory)
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str, place: PlaceOfText) -> ModelRequest[Any]:

@@ -145,7 +145,7 @@ SET e.interrupted = $interrupted
 
 HAND_BACK = f"""{part.each("e:Episode")}
 WHERE e.status = 'working' AND e.reader = $reader
-SET e.status = 'waiting', e.reason = $reason, e.interrupted = NULL, e.reader = NULL
+SET e.status = 'waiting', e.reason = $reason, e.reader = NULL
 """
 """Makes episodes wait that this process began to read, and will not read because of an outage."""
 

@@ -130,7 +130,7 @@ def _read_choices(response: Any) -> list[Any]:
             status = 400
         raise ResponseError(str(details.get("message") or error), status if status >= 400 else BAD_GATEWAY, code)
     if not isinstance(choices, list) or not choices:
-        raise ResponseError("the response of the model's server has no choices: check its base URL", BAD_GATEWAY)
+        raise ResponseError(f"the server's response has no choices: {response!s:.150}: check its base URL", BAD_GATEWAY)
     return choices
 
 
@@ -228,7 +228,7 @@ def _read_message(message: AIMessage, parsed: Any) -> Reply:
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
     refusal = _read_refusal(message) or (f"it ended with {reason}" if reason in REFUSAL_REASONS else None)
-    counts: Any = message.usage_metadata or {}
+    counts: Any = getattr(message, "usage_metadata", None) or {}  # a message with an unusual role has none
     usage = Usage(
         calls=1,
         input_tokens=counts.get("input_tokens") or 0,
