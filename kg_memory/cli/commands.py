@@ -16,7 +16,6 @@ FORGOTTEN = ("episode", "thread", "entity", "speaker", "source", "fact", "everyt
 """The options of ``forget``, of which exactly one must be given."""
 EITHER = (("as_of", "during"), ("template", "context"), ("one_at_a_time", "several"), FORGOTTEN)
 """Sets of options that exclude each other."""
-_TELL_MORE = "Add a conversation: kg-memory ingest FILE"
 
 
 _RECIPES = names_at("kg_memory.retrieval.recipe:RECIPES")
@@ -85,133 +84,11 @@ OPTIONS: Mapping[str, Option] = {
 }  # fmt: skip
 """The arguments by name; ``"command.name"`` is for one command only."""
 
-REMEMBER = (
-    Command(
-        "resume", "read the saved episodes that are not read yet", "maintenance:read_again",
-        "episodes.resume", options="limit plan",
-    ),
-    Command(
-        "retry", "read the failed episodes again", "maintenance:read_again", "episodes.retry", "ids", "skipped",
-        "kg-memory episodes --state failed --ids lists them. Answers of a model so far are not paid for again.\n",
-    ),
-    Command(
-        "deepen", "read episodes again that were read by a cheaper plan", "maintenance:read_again",
-        "episodes.deepen", options="to limit skipped dry_run",
-        epilog="Plans, cheapest first: offline, economy, standard, thorough. Facts that are not found again stay.\n",
-    ),
-    Command(
-        "ask", "answer a question from the memory, with dates and sources", "ask:ask", "search", "question",
-        "as_of during believed_at unreviewed center asker where recipe recall_from template context explain limit",
-        _describe_search,
-    ),
-    Command(
-        "facts", "list facts, all or about one person or thing, newest first", "show:show_facts", "facts.list", "about",
-        "as_of during believed_at unreviewed where limit after ids",
-        'example:\n  kg-memory facts Ann --during "last year" --believed-at 2024-06-01\n',
-    ),
-    Command(
-        "around", "list the entities and facts around a person or thing", "show:show_around",
-        "entities.around", "name", "steps as_of during believed_at limit",
-        empty="No entity is called {name!r}. kg-memory entities lists the known names.",
-    ),
-    Command(
-        "communities", "list or show the communities of entities, and their summaries", "show:show_communities",
-        "communities.list", "name", "level limit refresh full",
-        empty="No communities: kg-memory communities --refresh finds them.",
-    ),
-    Command(
-        "episodes", "list the messages, texts and records as they came in", "show:show_result",
-        "episodes.list", options="status limit ids", empty=f"No such episodes. {_TELL_MORE}",
-    ),
-    Command("stats", "count the content of the namespace", "show:show_stats"),
-    Command("pause", "remember nothing new until unpause; reading goes on", "maintenance:pause"),
-    Command("unpause", "remember again from now on", "maintenance:pause"),
-    Command("sleep", "put a namespace to sleep, to free memory; its next use wakes it", "maintenance:sleep"),
-    Command("wake", "wake a namespace that sleeps, as any other use does", "maintenance:sleep"),
-    Command("usage", "list the cost of reading, day by day", "show:show_usage", options="days"),
-)  # fmt: skip
-LOOK_BACK = (
-    Command(
-        "history", "list the periods of an entity's facts, newest first", "show:show_facts",
-        "facts.history", "name predicate", "believed_at limit ids",
-    ),
-    Command(
-        "timeline", "list the beginnings and ends of an entity's facts, earliest first", "show:show_facts",
-        "facts.timeline", "name", "believed_at limit",
-    ),
-    Command(
-        "changes", "list facts that were learned, ended, corrected, retracted, restored or doubted",
-        "show:show_result", "facts.changes", options="since until limit",
-        epilog="Times say when the memory learned of a change, not when it happened in the world.\n",
-        empty="Nothing changed since {since}. --since looks further back, as in --since 'last year'.",
-    ),
-    Command(
-        "evolution", "list the facts that a fact replaced and was replaced by", "show:show_result",
-        "facts.evolution", "fact", "ids", empty="This fact is not believed, and no fact replaced it.",
-    ),
-    Command(
-        "consequences", "list the facts that depend on a fact, and which of them are doubtful", "show:show_result",
-        "facts.consequences", "fact", "as_of believed_at limit ids", empty="No fact depends on this fact.",
-    ),
-    Command(
-        "conflicts", "list the facts that cannot both be true, and the decisions", "show:show_result",
-        "reviews.conflicts", options="limit", empty="No facts contradict each other.",
-    ),
-    Command(
-        "verdicts", "list the verdicts: how new facts relate to existing ones", "show:show_result",
-        "reviews.verdicts", "fact", "limit", empty="There are no verdicts.",
-    ),
-)  # fmt: skip
-REVIEW = (
-    Command(
-        "predicates", "list the predicates, or correct one", "show:show_predicates",
-        "predicates.update", "name", "canonical one_at_a_time several limit",
-        'examples:\n  kg-memory predicates "likes best" --as PREFERS\n  kg-memory predicates MANAGES --several\n',
-        empty="No predicates were learned yet. Built-in ones, such as LIVES_IN, are not listed.",
-    ),
-    Command(
-        "forget", "forget a message, a conversation, a person, a fact, or everything", "maintenance:forget",
-        "privacy.forget", "", f"{' '.join(FORGOTTEN)} span by reason dry_run yes erase search",
-        """\
-You see first what would be deleted; deleting cannot be undone. A fact is deleted with every message that states it, an
-entity with every message that names it. The exit code is 1 if a trace is left. docs/forgetting.md has the details.
-""",
-    ),
-    Command(
-        "audit", "list the log of forgetting, or verify it", "maintenance:audit",
-        "privacy.audit", "action", "limit head", empty="Nothing was forgotten so far.",
-        epilog="The log has no forgotten text, and ids and names only as salted hashes.\n",
-    ),
-    Command(
-        "evict", "make room: remove ended facts and entities without facts", "maintenance:evict",
-        "privacy.evict", options="expired_days orphans max_entities expired_episodes dry_run",
-        epilog="Nothing is evicted unless an option asks for it. docs/eviction.md describes the effects.\n",
-    ),
-)  # fmt: skip
-SET_UP = (
-    Command("namespaces", "list the namespaces, and the size of each", "show:show_namespaces"),
-    Command("reembed", "compute all vectors again, after a change of the embedding model", "maintenance:reembed"),
-    Command(
-        "export", "write the content of a namespace into a file", "maintenance:export",
-        words="file", options="format store no_embeddings",
-        epilog="A name that ends with .gz compresses. docs/export.md describes the formats.\n",
-    ),
-    Command(
-        "import", "read an export, or the memory of another library", "maintenance:import_",
-        words="file", options="origin replace no_embeddings group no_read",
-        epilog="""\
-An export is imported whole or not at all: into an empty namespace or with --replace, by default the one it came from.
-Records of other memories are added to what the namespace has. docs/moving_in.md describes the files.
-  kg-memory import mem0.json --from mem0 --group ann --namespace ann
-"""
-    ),
-)  # fmt: skip
 GROUPS: Mapping[str, Sequence[Command]] = {
-    "remember and ask": REMEMBER,
-    "look back": LOOK_BACK,
-    "review": REVIEW,
-    "set up": SET_UP,
+    group: [Command(**{"epilog": _describe_search} | row if row["name"] == "ask" else row) for row in rows]
+    for group, rows in read_table(__package__, "commands.toml").items()
 }
+"""The commands by the group that the help puts them in."""
 
 
 def make_parser(*, only: frozenset[str] | None = None, commands_help: str = argparse.SUPPRESS) -> ArgumentParser:
