@@ -365,9 +365,6 @@ def test_request_to_forget_is_deleted_with_what_it_names(agent, memory, namespac
 def test_middleware_refuses_one_name_to_recall_from_and_the_background_of_another_memory(agent, memory):
     with pytest.raises(errors.SettingsError, match="recall_from must be a list"):
         agent(recall_from="team")
-    with (
-        GraphMemory(Settings(), model=memory.driver.model, embeddings="offline") as other,
-        BackgroundMemory(other) as background,
-        pytest.raises(errors.SettingsError, match="BackgroundMemory of this memory"),
-    ):
-        agent(background=background)
+    other = GraphMemory(Settings(), model=memory.driver.model, embeddings="offline")
+    with other, pytest.raises(errors.SettingsError, match="BackgroundMemory of this memory"):
+        agent(background=BackgroundMemory(other))

@@ -39,6 +39,10 @@ def names(text: str) -> list[str]:
         f"\ufeff{ONE}",
         ONE.replace(", ", ",\n\t"),
         f'{ONE[:-1]}, "note": "extra keys are ignored"}}',
+        ONE.replace("]", ",]"),
+        ONE.replace('"', "'"),
+        ONE.replace("[", "[  // the places\n"),
+        ONE.replace('"entities"', "“entities”"),
     ],
 )
 def test_parse_finds_answer_in(text):
@@ -173,6 +177,7 @@ SHAPES = {
     "an empty form after it": f"{json.dumps(READING)}\n{json.dumps(EMPTY)}",
     "an empty form before it": f"Nothing would be {json.dumps(EMPTY)}, so:\n{json.dumps(READING)}",
     "an example with fewer items": f'{json.dumps(READING)}\nLike {{"entities": [{{"name": "X", "type": "Y"}}], "facts": []}}',
+    "two objects with a list each": f"{json.dumps({'entities': ENTITIES})}\n{json.dumps({'facts': [FACT]})}",
     "a list with another name": json.dumps({"entities": ENTITIES, "relations": [FACT]}),
     "both lists with other names": json.dumps({"nodes": ENTITIES, "edges": [FACT]}),
     "an empty list beside the other name": json.dumps({**READING, "facts": [], "triplets": [FACT]}),

@@ -27,9 +27,7 @@ FOUND = SearchResults(
     ),
     entities=(Entity(id="1", name="Ann", type="Person", summary="Paints in Oslo."),),
     communities=(Community(id="3", name="Norwegians", summary="They ski."),),
-    episodes=(
-        episode(remarks=(Remark(kind="ended", sentence="Ann lives in Oslo", at=JUNE, **BY),)),
-    ),
+    episodes=(episode(remarks=(Remark(kind="ended", sentence="Ann lives in Oslo", at=JUNE, **BY),)),),
 )  # fmt: skip
 PLAIN_TEXT = """\
 Facts, and when they hold. [sources]

@@ -5,6 +5,7 @@ Every answer is an object of lists: invalid items are dropped and counted, an in
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +33,9 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 """Words with which models refuse, in the most common languages."""
+_COMMENT = re.compile(r"(?m)(?:^|(?<=[\s,{\[]))//[^\n\"]*$|/\*[^*]{0,500}\*/")
+_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+_CURLY_QUOTES = str.maketrans("“”", '""')
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 
 
@@ -70,7 +74,13 @@ def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
     """
     # In a text that is one JSON object, thought tags are part of a quoted message.
     spoken = text if _is_object(text) else _without_thoughts(text)
-    return first_answer([_candidates(spoken), _candidates(text) if spoken != text else []], kind)
+    try:
+        return first_answer([_candidates(spoken), _candidates(text) if spoken != text else []], kind)
+    except InvalidAnswer as invalid:
+        try:
+            return first_answer([_mended(spoken)], kind)
+        except InvalidAnswer:
+            raise invalid from None
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
@@ -82,12 +92,23 @@ def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> Pars
     for values in groups:
         objects = [value for value in values if isinstance(value, dict)]
         # Lists come second: the prose around an answer may contain brackets.
-        for candidates in (objects, [value for value in values if isinstance(value, list)]):
+        for candidates in (_join_parts(objects, kind), objects, [value for value in values if isinstance(value, list)]):
             try:
                 return _best_answer(candidates, kind)
             except InvalidAnswer as invalid:
                 error = invalid if candidates and (invalid.rest or not error.rest) else error
     raise error
+
+
+def _join_parts(objects: Sequence[Any], kind: type[BaseModel]) -> list[Any]:
+    """Return one object made of *objects*, which have different lists of *kind*, in a list; [] if two have the same.
+
+    ``[{"entities": [...]}, {"facts": [...]}] -> [{"entities": [...], "facts": [...]}]``
+    """
+    parts = [part for each in objects if (part := {name: each[name] for name in lists_of(kind) if name in each})]
+    names = [name for part in parts for name in part]
+    is_apart = len(parts) > 1 and len(names) == len(set(names))
+    return [dict(item for part in parts for item in part.items())] if is_apart else []
 
 
 def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
@@ -235,6 +256,16 @@ def _candidates(text: str) -> list[Any]:
             values += [value] if isinstance(value, dict) or not broken else []
     if not broken and len(values) > 1 and all(isinstance(value, dict) for value in values):
         values.append(values[:])  # some models write one object per item, without a list
+    return values
+
+
+def _mended(text: str) -> list[Any]:
+    """Return the objects in *text* like `_candidates`, after mending comments, trailing commas and Python's quotes."""
+    bare = _TRAILING_COMMA.sub(r"\1", _COMMENT.sub("", text.translate(_CURLY_QUOTES)))
+    values = _candidates(bare)
+    if not values and "{" in bare:
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            values = [ast.literal_eval(bare[bare.index("{") : bare.rindex("}") + 1])]
     return values
 
 
