@@ -120,10 +120,10 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
 
 def _block_texts(value: Any) -> Iterator[str]:
     """Yield the texts in *value*, the blocks of a Slack message, which may be nested."""
-    for each in value if isinstance(value, list) else [value] if isinstance(value, Mapping) else ():
-        if isinstance(text := each.get("text") if isinstance(each, Mapping) else None, str):
-            yield text
-        elif isinstance(each, Mapping):
+    for each in objects(value if isinstance(value, list) else [value]):
+        if isinstance(each.get("text"), str):
+            yield each["text"]
+        else:
             yield from (text for key in ("text", "fields", "elements") for text in _block_texts(each.get(key)))
 
 
@@ -219,11 +219,11 @@ _FACEBOOK_NOTES = re.compile(
 def _read_facebook(chat: Json, thread: Thread) -> Iterator[Item]:
     """Yield the messages of a Messenger or Instagram chat, as episodes in *thread*; the export has the latest first."""
     for message in sorted(objects(chat["messages"]), key=lambda message: str(message.get("timestamp_ms"))):
-        kinds = ("photos", "videos", "audio_files", "files", "gifs")
-        files = [name for kind in kinds for name in names_in(message, kind, "filename", "uri")]
         if "call_duration" in message or _FACEBOOK_NOTES.match(str(message.get("content"))):
             continue
-        files += [f"sticker: {name}" for name in [first(message.get("sticker"), "uri")] if name]
+        kinds = ("photos", "videos", "audio_files", "files", "gifs")
+        files = [name for kind in kinds for name in names_in(message, kind, "filename", "uri")]
+        files.append(first(message.get("sticker"), "uri"))
         text = "\n".join(map(str, filter(None, (message.get("content"), first(message.get("share"), "link")))))
         yield from thread.say(None, str(message["sender_name"]), text, message.get("timestamp_ms"), files)
 

@@ -177,18 +177,19 @@ def _recognise(part: _Part) -> str:
         )
     if is_whatsapp(texts):
         return "whatsapp"
-    is_json = part.path.suffix.lower() in _JSON or any(map(_parse_object, texts))
-    if not is_json and not formats.JSON_START.match("\n".join(texts)):
-        if not formats.is_chat(texts) and formats.is_dialogue(texts):
+    parsed = list(map(_parse_object, texts))
+    if not (part.path.suffix.lower() in _JSON or any(parsed) or formats.JSON_START.match("\n".join(texts))):
+        is_chat = formats.is_chat(texts)
+        if not is_chat and formats.is_dialogue(texts):
             raise _unknown(part, "--format text to import it as one text")
-        return "chat" if formats.is_chat(texts) else "text"
-    if len(texts) == 1 or _parse_object(texts[0]) is None:
+        return "chat" if is_chat else "text"
+    if len(texts) == 1 or parsed[0] is None:
         try:
             return _recognise_json(part)
         except InputError:
-            if "document" in part.__dict__ or not (part.path.suffix in _JSON[1:] or any(map(_parse_object, texts[1:]))):
+            if "document" in part.__dict__ or not (part.path.suffix in _JSON[1:] or any(parsed[1:])):
                 raise
-    _refuse_unknown(part, [record for record in map(_parse_object, texts) if record is not None])
+    _refuse_unknown(part, [record for record in parsed if record is not None])
     return "jsonl"
 
 
