@@ -11,6 +11,7 @@ from typing import Any
 
 from kg_memory.errors import InputError
 from kg_memory.temporal.interval import EPOCH, local_time, split_local
+from kg_memory.text.identity import name_assistant, name_of_speaker
 
 USER, ASSISTANT = "user", "assistant"
 """The sides of a conversation; also the speakers of messages without a name."""
@@ -18,8 +19,8 @@ ROLES: Mapping[str, str] = {"user": USER, "human": USER, "assistant": ASSISTANT,
 """The message roles that are read, and the side of each."""
 MOST_VALUES_OF_RECORD = 100_000
 """The most values of one imported record: it is parsed in one go, and no other thread runs meanwhile."""
-_WRITTEN = ("%H:%M on %d %B, %Y|%B-%d-%Y|%d %B %Y|%d %B, %Y|%B %d, %Y|%Y/%m/%d %H:%M:%S|%Y/%m/%d %H:%M|%Y/%m/%d").split(
-    "|"
+_WRITTEN = tuple(
+    "%H:%M on %d %B, %Y|%B-%d-%Y|%d %B %Y|%d %B, %Y|%B %d, %Y|%Y/%m/%d %H:%M:%S|%Y/%m/%d %H:%M|%Y/%m/%d".split("|")
 )
 # The unit of a number since 1970 is guessed by its size: each bound is far beyond the year 5000 in the unit below it.
 _UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
@@ -81,6 +82,12 @@ def _written(text: str) -> datetime:
         except ValueError:
             continue
     raise ValueError
+
+
+def speaker_of(role: str, name: str | None) -> str:
+    """Return the speaker of a message with a *role* and perhaps a *name*: "Ann", "assistant", "Max (assistant)"."""
+    speaker = name_of_speaker(name) or ROLES.get(role, role)
+    return name_assistant(speaker) if ROLES.get(role) == ASSISTANT else speaker
 
 
 def plain_text(content: Any) -> str:

@@ -27,8 +27,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
 from kg_memory.models.labels import LONGEST_LABEL, Labels, check_label, read_labels
-from kg_memory.text.identity import name_of_speaker
-from kg_memory.text.message_fields import ASSISTANT, ROLES, USER
+from kg_memory.text.message_fields import ASSISTANT, USER, speaker_of
 
 logger = logging.getLogger("kg_memory")
 
@@ -141,7 +140,7 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
         others.setdefault("categories", record["categories"])
     return EpisodeInput(
         content=content,
-        speaker=name_of_speaker(str(name) if name else None) or ROLES.get(role, role),
+        speaker=speaker_of(role, str(name) if name else None),
         at=read_time(place, record, *_TIMES),
         thread=str(thread) if thread else None,
         source=SOURCE,

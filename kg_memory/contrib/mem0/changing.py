@@ -18,8 +18,7 @@ from kg_memory.ingestion.receive import split_content
 from kg_memory.models.graph import Episode, Fact
 from kg_memory.models.operations import AddResult, ForgetReceipt
 from kg_memory.runtime.flow import Flow
-from kg_memory.text.identity import name_assistant, name_of_speaker
-from kg_memory.text.message_fields import ASSISTANT, ROLES, USER, parse_time, plain_text
+from kg_memory.text.message_fields import ROLES, USER, parse_time, plain_text, speaker_of
 from kg_memory.validation import validate_text
 
 NOTED = "NOTED"
@@ -45,8 +44,7 @@ class Message:
     @property
     def speaker(self) -> str:
         """The speaker under which the message is stored: its name or, without a name, its role."""
-        name = name_of_speaker(self.name) or ROLES.get(self.role, self.role)
-        return name_assistant(name) if ROLES.get(self.role) == ASSISTANT else name
+        return speaker_of(self.role, self.name)
 
     @property
     def labels(self) -> dict[str, str]:
