@@ -169,7 +169,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         """Create the middleware; the class describes the arguments. Errors: `SettingsError`, `InputError`."""
         super().__init__()
         self.memory = validate_memory(memory)
-        if background is not None and getattr(background, "memory", None) is not memory:
+        if background is not None and not (isinstance(background, BackgroundMemory) and background.memory is memory):
             raise SettingsError(f"background must be a BackgroundMemory of this memory, or None, got {background!r}")
         self.background = background or BackgroundMemory(memory)
         self._options = validate_search_options(recipe, where, template, believed_at)

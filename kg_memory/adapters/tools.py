@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
 
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 from langgraph.runtime import get_runtime
 from pydantic import BaseModel, Field
 
+from kg_memory.adapters.messages import index_of_question
 from kg_memory.adapters.namespace import (
     NamespaceTemplate,
     Where,
@@ -269,7 +269,7 @@ def forget(here: CallContext, id: str, reason: str = "") -> Flow[Answer]:  # noq
 
 def has_forgotten(messages: Sequence[BaseMessage]) -> bool:
     """Return whether the tool ``forget_memory`` was called with success since the last message of the user."""
-    turn = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
+    turn = messages[index_of_question(messages) or 0 :]
     return any(isinstance(each, ToolMessage) and (each.name, each.status) == (FORGET, "success") for each in turn)
 
 
