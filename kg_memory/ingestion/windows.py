@@ -38,7 +38,7 @@ class Window:
     """
 
     def __init__(self, parallel: int) -> None:
-        self._size = ROUNDS * parallel
+        self.size = ROUNDS * parallel
         self._states: list[JSON] = []
 
     def holds(self, state: Row) -> bool:
@@ -52,7 +52,7 @@ class Window:
         A long message, or one whose processing was killed before, is alone in its batch.
         """
         alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
-        return len(self._states) >= self._size or (alone and bool(self._states))
+        return len(self._states) >= self.size or (alone and bool(self._states))
 
     def put(self, state: JSON) -> None:
         """Add the saved message in *state*, the input state of an ingestion, to this batch."""

@@ -198,7 +198,7 @@ def read_inputs(
         for state in states:
             try:
                 received = yield from receive_input(engine, state, namespace)
-                begun.append(received["episode"].id)
+                begun = [*begun[-window.size :], received["episode"].id]  # those before are read
             except (InputError, EpisodeAborted) as error:
                 yield from _read_window(engine, window.take(), namespace, tally)
                 whole = {**state, "namespace": namespace}
