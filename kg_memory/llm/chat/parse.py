@@ -74,13 +74,8 @@ def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
     """
     # In a text that is one JSON object, thought tags are part of a quoted message.
     spoken = text if _is_object(text) else _without_thoughts(text)
-    try:
-        return first_answer([_candidates(spoken), _candidates(text) if spoken != text else []], kind)
-    except InvalidAnswer as invalid:
-        try:
-            return first_answer([_mended(spoken)], kind)
-        except InvalidAnswer:
-            raise invalid from None
+    readings = ((_candidates, spoken), (_candidates, text if spoken != text else ""), (_mended, spoken))
+    return first_answer((read(part) for read, part in readings), kind)
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
