@@ -230,13 +230,13 @@ def _place(
     date = (statement.valid_at, statement.precision)
     stated = min(same.order for same in own if (same.valid_at, same.precision) == date)
     limit = min(statement.latest, statement.stated_at, statement.invalid_at)
-    told = {rival: rival.stated_at for rival in against if (rival.valid_at, rival.precision) == date}
+    finer = [(rival, rival.latest) for rival in against if rival.width < statement.width]
+    alike = [(one, min(one.latest, one.stated_at)) for one in against if (one.valid_at, one.precision) == date]
     starts = [
         rival.invalid_at if rival.invalid_at < limit else latest + 1
-        for rival, latest in ((rival, min(rival.latest, told.get(rival, rival.latest))) for rival in against)
+        for rival, latest in (*finer, *alike)
         if not rival.only_ends
         and rival.order < stated
-        and (rival.width < statement.width or rival in told)
         and statement.valid_at <= rival.begin
         and latest + 1 < limit
         and policy.weigh(rival) >= policy.weigh(statement)
