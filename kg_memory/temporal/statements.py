@@ -120,7 +120,7 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
     left out. ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     current = _apply_corrections(statements, may_change)
-    current = [_refine(statement, current) if statement.width else statement for statement in current]
+    current = [_refine(statement, current) for statement in current]
     ending = [statement for statement in current if statement.ends]
     current = [_end(statement, ending, may_change) for statement in current]
     return [statement for statement in current if not _is_redundant(statement, current, may_change)]
@@ -143,23 +143,37 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
     return current
 
 
-def _refine(statement: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *statement* with its vague start replaced by the most exact start in *statements* that lies within it.
+def _refine(statement: Statement, statements: Sequence[Statement]) -> Statement:
+    """Return *statement* with its vague dates replaced by the most exact dates in *statements* that lie within them.
 
-    For example, "since 2024" becomes "since May 2024" if another statement gives that month.
+    For example, "since 2024" becomes "since May 2024" if another statement gives that month, and so does "until 2024".
     """
-    last = min(statement.latest - _CLOCK_CHANGE, statement.invalid_at)
+    starts = [(one.valid_at, one.precision, one) for one in statements]
+    ends = [(one.invalid_at, one.end_precision, one) for one in statements]
+    valid_at, precision = _finest(statement.valid_at, statement.precision, statement.invalid_at, starts)
+    invalid_at, end_precision = _finest(statement.invalid_at, statement.end_precision, OPEN_END, ends)
+    if invalid_at <= valid_at:  # "from May 2024 until 2024" began in May, and ended some time after
+        invalid_at, end_precision = statement.invalid_at, statement.end_precision
+    return replace(
+        statement, valid_at=valid_at, precision=precision, invalid_at=invalid_at, end_precision=end_precision
+    )
+
+
+def _finest(
+    date: int, precision: Precision, before: int, dates: Iterable[tuple[int, Precision, Statement]]
+) -> tuple[int, Precision]:
+    """Return the most exact of *dates* that lies within *date* and before *before*, or *date*, with its precision.
+
+    Each of *dates* has its precision and the statement that gives it. Of equally exact dates, the one stated last wins.
+    """
+    last = min(last_instant(date, precision) - _CLOCK_CHANGE, before) if WIDTH[precision] else date
     finer = [
-        (-source.width, source.order, source.valid_at, source.precision)
-        for source in statements
-        if source.valid_at != source.stated_at  # the time of a statement is not a start
-        and source.width < statement.width
-        and statement.valid_at <= source.valid_at < last
-    ]
-    if not finer:
-        return statement
-    *_, valid_at, precision = max(finer)
-    return replace(statement, valid_at=valid_at, precision=precision)
+        (-WIDTH[other], source.order, at, other)
+        for at, other, source in dates
+        if date <= at < last and at != source.stated_at and other != "by" and WIDTH[other] < WIDTH[precision]
+    ]  # the time of a statement is no date of the fact
+    *_, at, other = max(finer, default=(0, (0, 0, ""), date, precision))
+    return at, other
 
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
