@@ -226,7 +226,7 @@ def _place(
     if not statement.width:
         return statement
     # "I moved to Paris in March", and later "I moved to Oslo in 2019": Oslo began after March. Of two moves in 2019,
-    # the later told one began after the other was told.
+    # the later told one began after the other was told. "I left Acme in May 2023" lets a job of 2023 begin in May.
     date = (statement.valid_at, statement.precision)
     stated = min(same.order for same in own if (same.valid_at, same.precision) == date)
     limit = min(statement.latest, statement.stated_at, statement.invalid_at)
@@ -239,6 +239,14 @@ def _place(
         and rival.order < stated
         and statement.valid_at <= rival.begin
         and latest + 1 < limit
+        and policy.weigh(rival) >= policy.weigh(statement)
+    ]
+    starts += [
+        rival.invalid_at
+        for rival in against
+        if (rival.only_ends or rival.end_stands)
+        and rival.end_width < statement.width
+        and statement.valid_at < rival.invalid_at < limit
         and policy.weigh(rival) >= policy.weigh(statement)
     ]
     return replace(statement, valid_at=max(starts, default=statement.valid_at))

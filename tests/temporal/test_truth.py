@@ -231,6 +231,12 @@ COARSE = {
     "nor behind a rival of another year": ("b@2018-04 2018-03; a@2019-12 2019", "a 2019-01-01 year, b 2018-03-01 month"),
     "nor behind what was said to begin after it was said": (
         "b@2019-04 2019-11; a@2019-08 2019", "a 2019-01-01 year, b 2019-11-01 month"),
+    "a coarse start lies behind the end of a rival in that year": (
+        "a@2024-01 ? 2023-05; b@2024-02 2023", "a - instant, b 2023-05-01 year"),
+    "also where the end is told later": ("b@2024-01 2023; a@2024-02 ? 2023-05", "a - instant, b 2023-05-01 year"),
+    "also where the rival began in that year": (
+        "b@2023-12 2023; a@2024-02 2023-03 2023-05", "a 2023-03-01 month, b 2023-05-01 year"),
+    "unless the fact was so before that end": ("b@2023-02 2023; a@2024 ? 2023-05", "a - instant, b 2023-01-01 year"),
     "of two starts in one year, what is told later begins after the other was told": (
         "a@2020-05 2020; b@2020-12 2020", "a 2020-01-01 year, b 2020-05-01 year"),
 }  # fmt: skip
