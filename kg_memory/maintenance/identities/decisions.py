@@ -14,10 +14,11 @@ from kg_memory.errors import DatabaseUnavailable, InputError, NotFound
 from kg_memory.falkor import rows
 from kg_memory.falkor.queries import identities as queries
 from kg_memory.falkor.rows import Row
+from kg_memory.ingestion.invalidate import read_history, revise_beliefs
 from kg_memory.ingestion.save import LEFT
 from kg_memory.ingestion.summarise import refresh
 from kg_memory.maintenance.identities.move import LINKS, EntityNode, Move, entity_row, move_all, names_with, read_nodes
-from kg_memory.maintenance.identities.split import SplitRequest, plan_split, plan_unsplit
+from kg_memory.maintenance.identities.split import SplitRequest, annul_verdicts, plan_split, plan_unsplit, read_facts
 from kg_memory.models.graph import IdentityDecision
 from kg_memory.runtime.effects import embed, fetch, now, write
 from kg_memory.runtime.flow import Flow, every
@@ -140,7 +141,7 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
                 raise InputError(f"{decision!r} cannot be undone: one of its two entities was merged or forgotten")
             yield from plan_unsplit(move, (nodes[0], nodes[1]), row["moved"], policy, namespace)
         else:
-            yield from _plan_unmerge(move, nodes[0], row["moved"], namespace)
+            yield from _plan_unmerge(move, nodes[0], row["moved"], policy, namespace)
         return move
 
     return (yield from _carry_out(plan))
@@ -266,10 +267,13 @@ def _plan_merge(identity: Row, one: EntityNode, second: EntityNode, time: int, b
     return move
 
 
-def _plan_unmerge(move: Move, target: EntityNode, moved: Sequence[Row], namespace: str) -> Flow[None]:
+def _plan_unmerge(
+    move: Move, target: EntityNode, moved: Sequence[Row], policy: ConflictPolicy, namespace: str
+) -> Flow[None]:
     """Add to *move* the database changes that undo a merge: the merged entity gets back its facts and names.
 
-    *target*: the entity into which it was merged. *moved*: database rows of all that the merge moved. Errors:
+    Facts of the two entities no longer end each other. *target*: the entity into which the other was merged. *moved*:
+    database rows of all that the merge moved. *policy*: how to compute the periods of the facts again. Errors:
     `InputError` if the merged entity exists already.
     """
     identity = move.identity
@@ -296,6 +300,12 @@ def _plan_unmerge(move: Move, target: EntityNode, moved: Sequence[Row], namespac
             move.add_link("aliases", key, id_)
             if not kept and key not in set(map(alias_key, stays)):
                 move.remove_link("aliases", key, target.id)
+    facts = yield from read_facts(target.facts)
+    returned = facts.keys() & {row["id"] for row in moved if not row["kept"]}
+    history = yield from read_history(returned)
+    annul_verdicts(move, facts, returned, target.id, history)
+    move.revision = revise_beliefs(history, policy, namespace, f"{identity['id']} undone")
+    move.moved = []
     [vector] = yield from embed([names[0]])
     row = entity_row(id_, names, times)
     move.create(row, identity["former_key"], identity["former_type"], vector, identity["former_created_at"])

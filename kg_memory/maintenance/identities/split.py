@@ -85,7 +85,7 @@ def plan_split(
         move.record("Alias", "alias", alias)
     history = yield from read_history((*division.whole, *division.parts))
     yield from _copy_facts(move, division.parts, rows, history, (old, key, id_), namespace)
-    _annul_verdicts(move, rows, division.whole, old.id, history)
+    annul_verdicts(move, rows, division.whole, old.id, history)
     move.revision = revise_beliefs(history, policy, namespace, move.identity["id"])
     move.revision.touched.extend(division.parts)
     move.entities.append(entity_row(old.id, names, (old.mentions[episode] for episode in division.staying)))
@@ -208,11 +208,11 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
     history.sentences.setdefault(fact, history.sentences.get(origin, ""))
 
 
-def _annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel the verdicts (how two facts relate) between facts that a split separates, so that both facts hold again.
+def annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
+    """Cancel the verdicts (how two facts relate) between facts that get different entities, so that both hold again.
 
-    Changes *move* and *history*. *rows*: all facts of the split entity by id. *moved*: ids of the facts that move.
-    *entity*: the id of the split entity.
+    Changes *move*, a split or the undo of a merge, and *history*. *rows*: all facts of the old entity by id. *moved*:
+    ids of the facts that move to the new entity. *entity*: the id of the old entity.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
