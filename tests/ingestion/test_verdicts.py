@@ -117,6 +117,9 @@ def test_uncertain_facts_are_returned_as_disputed_by_default(memory, namespace, 
     oslo, paris = sorted(memory.facts.about("Ann", namespace=namespace), key=lambda fact: fact.objects)
     assert (oslo.reviewed, oslo.mark, oslo.disputed_by) == (True, "disputed", (paris.id,))
     assert (paris.reviewed, paris.mark, paris.disputed_by) == (True, "disputed", (oslo.id,))
+    earliest = min(oslo, paris, key=lambda fact: fact.created_at)
+    [before] = memory.facts.about("Ann", believed_at=earliest.created_at, namespace=namespace)
+    assert (before.id, before.mark, before.disputed_by) == (earliest.id, "", ())
     assert memory.context("Where does Ann live?", namespace=namespace).count("disputed") >= 2
     assert memory.stats(namespace=namespace).reviews == 1
     [review] = memory.reviews.list(namespace=namespace)

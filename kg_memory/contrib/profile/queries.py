@@ -53,9 +53,6 @@ MATCH (f)-[h:HELD]->(b:Belief)
 WHERE {part.BELIEVED}
 WITH f, b
 MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD]->(c)
-WHERE other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN {part.LINKING}
-  AND c.created_at < b.expired_at AND c.expired_at > b.created_at
-RETURN f.id AS id, b.valid_at AS valid_at, collect({{id: other.id, ruling: v.ruling, known_from: c.known_from,
-  invalid_at: c.invalid_at, preferred: {part.PREFERS_OTHER}, stays: c.expired_at >= b.expired_at}}) AS linked
+RETURN f.id AS id, b.valid_at AS valid_at, collect({part.LINKED_FACT}) AS linked
 """
 """The facts that verdicts link to the states that hold, in the form of `fragments.TELL_FACTS`."""

@@ -213,17 +213,20 @@ LINKING = [*ENDINGS, "waiting"]
 PREFERS_OTHER = "CASE WHEN v.holds = 'new' THEN v.new ELSE v.known END = other.id"
 """Cypher for whether a verdict ``v`` prefers the linked fact ``other``."""
 
+LINKED_FACT = f"""CASE WHEN other.id <> f.id AND v.ruling IN {LINKING}
+    AND v.created_at < b.expired_at AND v.created_at <= $believed_at
+    AND c.created_at < b.expired_at AND c.created_at <= $believed_at AND c.expired_at > b.created_at
+  THEN {{id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at, preferred: {PREFERS_OTHER},
+    stays: c.expired_at >= b.expired_at OR c.expired_at > $believed_at}} END"""
+"""Cypher for the fact ``other`` that the verdict ``v`` links to ``f``, with its belief ``c``; null if ``c`` is of other
+times: it must have been believed by ``$believed_at``, and while ``b`` was.
+
+``stays`` is true for a belief that was held as long as ``b``, or at ``$believed_at``.
+"""
+
 _LINKED = f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v)<-[:JUDGED]-(other)-[:HELD]->(c)
-WITH f, h, b, s, objects, sources, trust, support, voices, collect(
-  CASE WHEN other.id <> f.id AND v.created_at < b.expired_at AND v.ruling IN {LINKING}
-    AND c.created_at < b.expired_at AND c.expired_at > b.created_at
-  THEN {{id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at,
-    preferred: {PREFERS_OTHER}, stays: c.expired_at >= b.expired_at}} END) AS linked
-"""
-"""Adds the periods of facts that verdicts link to a fact, as they were believed while the belief ``b`` was held.
-
-``stays`` is true for a period that was believed as long as ``b``.
+WITH f, h, b, s, objects, sources, trust, support, voices, collect({LINKED_FACT}) AS linked
 """
 
 TELL_FACTS = f"""{TOLD}{_LINKED}RETURN {FACT_MAP} AS fact, objects, {BELIEF_MAP} AS belief, sources, linked"""
