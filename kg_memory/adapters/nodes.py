@@ -197,7 +197,7 @@ def summarise_node(
     seconds = validate_number("seconds", seconds, 0, LONGEST_SECONDS)
 
     def summarise(_: Any) -> dict[str, Any]:
-        """Summarise the conversation of the running graph; return ``{}``, an empty update of the state."""
+        """Update the stored summary of this run's conversation (thread); return ``{}``: the state stays as it is."""
         place = place_here(template)
         if place.thread is not None:
             work = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)

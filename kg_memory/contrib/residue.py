@@ -71,7 +71,10 @@ class Traces:
         self.vectors += later.vectors
 
     def drop_shared(self, words: Sequence[str]) -> None:
-        """Remove the words, quotes and names that also occur in a remaining message, whose *words* are given."""
+        """Remove from these traces all words, quotes and names that also occur in a message that stays stored.
+
+        Finding them later proves nothing. *words*: the words of that message.
+        """
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}

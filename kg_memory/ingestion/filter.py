@@ -40,8 +40,9 @@ _ZEPH = re.compile(
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
     """Return why the model must not read the episode (stored message or text), or None if it must read it.
 
-    Reasons: the episode is a block of an agent, only repeats a context (text that this memory put into a prompt), looks
-    like a prompt injection, is a greeting, or differs little from earlier messages.
+    Reasons: the episode is a memory block (notes that an agent keeps about itself), only repeats a context (text that
+    this memory put into a prompt), looks like a prompt injection, is a greeting, or differs little from earlier
+    messages.
     """
     episode = draft.episode
     if episode.kind == "block":

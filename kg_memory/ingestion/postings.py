@@ -139,10 +139,11 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return the new neighbours of messages next to deleted ones, with weights: ``{"e1": {"e2": 2}}``.
+    """Return whose words messages are indexed under once *removed* messages are deleted: ``{"e1": {"e2": 2}}``.
 
-    See `share_words`. *removed*: ids of the deleted messages. *thread*: database rows of all messages of the
-    conversation before the deletion.
+    As `share_words`, but only for messages that stood near a deleted one: here, e1 gets the words of its new neighbour
+    e2, with the weight 2. *removed*: ids of messages. *thread*: database rows of all messages of the conversation
+    before the deletion.
     """
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)

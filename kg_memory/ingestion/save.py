@@ -85,7 +85,7 @@ def save(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def after_save(state: Row) -> str:
-    """Return the name of the next step: "dedupe" or "receive" to repeat the steps from there, else "done"."""
+    """Return the name of the next step: "done", or the step from which to repeat, for a reason that `save` names."""
     return str(state.get("retry_from") or "done")
 
 

@@ -78,10 +78,10 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return new summaries by entity key, each with a key for reuse or None: ``{"k1": ("Ann skis.", None)}``.
+    """Return ``{entity key: (summary, reuse key)}`` for the entities in *rows*: ``{"k1": ("Ann skis.", None)}``.
 
-    *rows*: database rows of entities. A summary of few facts is their list. Longer summaries are written by the model;
-    the second value identifies the facts that it read, so that its text can be reused.
+    The summary of an entity with few facts is a list of them, and its reuse key is None. Other summaries are written by
+    the model; the reuse key identifies the facts that it read, so that its text is used again while they are the same.
     """
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
@@ -196,7 +196,7 @@ def _end_sentence(sentence: str) -> str:
 def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
     """Return the query row that stores *summary* for the entity *row* and updates the word index.
 
-    *worded*: the key for reusing the model's part of the summary; None if the model wrote no part.
+    *worded*: the reuse key of the text in it that the model wrote, see `_summaries`; None if it wrote none.
     """
     changed = tokenise.count_terms(summary)
     changed.subtract(tokenise.count_terms(row["summary"]))

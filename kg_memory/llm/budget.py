@@ -288,10 +288,10 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return ``meter(flow, namespace)``, a function that counts and limits the questions of a flow to *model*.
+    """Return ``meter(flow, namespace)``, which wraps a flow so that its questions to *model* are counted and limited.
 
-    A flow is a generator that yields database queries and questions to models. The offline model *rules* answers
-    questions over *budget*, where it can. Flows of a rule-based *model* are not changed.
+    A flow is a generator that yields database queries and questions to models. Questions over *budget* go to the
+    offline model *rules*, where it can answer them. If *model* answers by rules too, flows are returned as they are.
     """
     accounts, limited = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False), bool(budget)
 

@@ -161,10 +161,10 @@ class Facts(Group):
         """Return facts that may be outdated although nothing contradicts them, the most useful to ask about first.
 
         Each state has a freshness: 1 when it is stated, 0.5 after its half-life, such as 60 days for a mood, four years
-        for a job and five for a home; a birthplace stays fresh. With five ended periods or more, the namespace's own
-        history gives the half-life. A plan is stale after its day. *about*: an entity, by name or id. *at*: the time
-        for which to judge (None: *believed_at* or now). *below*: the highest freshness, from 0 to 1. An answer that is
-        added as a message refreshes the fact or ends it. Raises `InputError`.
+        for a job and five for a home; a birthplace stays fresh. If at least five facts of the same predicate have ended
+        in the namespace, the half-life is computed from them. A plan is stale after its day. *about*: an entity, by
+        name or id. *at*: the time for which to judge (None: *believed_at* or now). *below*: the highest freshness, from
+        0 to 1. An answer that is added as a message refreshes the fact or ends it. Raises `InputError`.
         """
         believed = parse_moment("believed_at", believed_at, (yield from now()))
         moments = parse_moment("at", at, believed), believed

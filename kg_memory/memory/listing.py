@@ -219,10 +219,10 @@ def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    """Return the chain of facts that ends with the fact *id_*, each of which depends on the fact before.
+    """Return the facts between the fact that the path begins at, which is left out, and *id_*, the last one returned.
 
-    *before* maps each fact id to the fact that it depends on: for c and ``{"c": "b", "b": "a"}`` the path is b, c.
-    *sentences* maps fact ids to texts.
+    Each depends on the one before it. *before* maps each fact id to the fact that it depends on: for c and ``{"c": "b",
+    "b": "a"}``, the path begins at a, and b, c are returned. *sentences* maps fact ids to texts.
     """
     path: list[Premise] = []
     while id_ in before:

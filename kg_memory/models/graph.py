@@ -130,8 +130,8 @@ class Episode(Value):
     `at`: when it was said. `created_at`: when it was saved. `trust`: 0 to 1, how far its source is believed. `reason`:
     why it waits, failed or was skipped. `step`: where processing failed. `attempts`: how often processing began.
     `plan`: the reading plan. `flags`: kinds of prompt injection found. `expires_at`: when searches stop returning it.
-    `score`: set by searches, as are `remarks` (facts in it that have changed). `asked`: the question that it answers,
-    set by contexts.
+    `score`: set by searches, as are `remarks` (facts in it that have changed). `asked`: in a context, the
+    message before it, if that is the question which it answers.
     """
 
     id: str

@@ -232,9 +232,9 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 
 
 def _rows_with_entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield ``(row, entity ids)`` for each row of *table* of one of *kinds* that has the column `entities`.
+    """Yield ``(row, entity ids)`` for the rows of *table* that are of one of *kinds* and list `entities`.
 
-    A row has the features of one search result, such as age, by name. It belongs to *table*: changes to it stay.
+    A row is a dict of the features of one search result, such as age. It is the one in *table*, not a copy.
     """
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)

@@ -208,7 +208,7 @@ def measure_leading(frequencies: Mapping[str, int], factor: float = 1.0) -> tupl
     """Return how many of the rarest words to look up in the index, and how many index entries they have: ``(3, 4200)``.
 
     *frequencies*: the number of index entries of each word. The total is limited to ``MOST_POSTINGS * factor``, but the
-    rarest word is always used. *factor* is 1, or more for a large graph.
+    rarest word is always used. *factor*: 1, or more for a graph so large that more entries are worth looking up.
     """
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
@@ -221,9 +221,9 @@ def measure_leading(frequencies: Mapping[str, int], factor: float = 1.0) -> tupl
 def pick_rare(frequencies: Mapping[str, int], texts: int, factor: float = 1.0) -> tuple[list[str], list[list[str]]]:
     """Return the words by which to preselect texts for scoring: rare words, and pairs of less rare words.
 
-    Example: ``(["oslo"], [["sister", "violin"]])``; a text is scored if it has a rare word or both words of a pair. The
-    rare words occur in at most *texts* nodes together. Both lists are empty if a preselection would not save time.
-    *frequencies*: the number of nodes with each word. *factor* is 1, or more for a large graph.
+    Example: ``(["oslo"], [["sister", "violin"]])``; a text is scored if it has a rare word or both words of a pair.
+    Both lists are empty if a preselection would not save time. *frequencies*: the number of texts that contain each
+    word. *texts*: the most texts that the rare words may select in total. *factor*: as in `measure_leading`.
     """
     count, postings = measure_leading(frequencies, factor)
     terms = _rarest_first(frequencies)[:count]

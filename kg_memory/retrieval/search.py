@@ -252,7 +252,9 @@ def _text_of(question: SearchQuery) -> str:
 
 
 def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
-    """Read the data that a search needs (see `Lookup`); return None if there are no words or the namespace is empty.
+    """Read the word statistics, question vector and named entities for a search; see `Lookup` for all of it.
+
+    Returns None if the question has no words or the namespace is empty.
 
     *time*: the time that the question is about.
     """

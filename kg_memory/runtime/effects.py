@@ -51,7 +51,9 @@ def always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request to a model: answer *prompt*, filled with *fields*. A generator that yields it gets a ``prompt.answer``.
+    """A request to a model: answer *prompt*, filled with *fields*.
+
+    A generator that yields it is sent the answer, an instance of ``prompt.answer``.
 
     *meter* is called with the usage of each attempt. *episode*: the id of the message that the question is about.
     *again*: returns whether the budget allows to repair an invalid answer.

@@ -213,8 +213,8 @@ def _made_within(source: Statement, statement: Statement, may_change: MayChange)
 def _makes_redundant(source: Statement, ending: Statement, may_change: MayChange) -> bool:
     """Return whether *source* makes *ending* redundant, a statement of only an end ("I no longer live in Oslo").
 
-    Both are statements of one fact. True if *source* gives a period that begins by that end, or only an earlier end and
-    ``may_change(source, ending)`` is True.
+    Both are statements of one fact. A *source* with a start does, if it begins no later than the end in *ending*. A
+    *source* with only an end does, if its end is earlier and ``may_change(source, ending)`` is True.
     """
     if not source.only_ends:
         return source.begin <= ending.invalid_at
@@ -250,8 +250,8 @@ def _disputes(statement: Statement, earlier: Statement) -> bool:
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
     """Return the *current* statements of a fact with *correction* applied, followed by *correction*.
 
-    Statements about the same period get its date, or are left out if it replaces all of it. ``may_change(a, b)``:
-    whether *a* may correct or end *b*.
+    Statements about the same period get the date that *correction* gives; those of which no date remains are left out.
+    ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     everything = [*current, correction]
     *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]

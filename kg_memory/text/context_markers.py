@@ -115,9 +115,10 @@ class _Statement:
     exact: frozenset[str]
 
     def repeats(self, line: _Statement) -> bool:
-        """Return whether *line* has the same content as this sentence, or more: all its content words in a row.
+        """Return whether *line* says all that this sentence says: it has the same content words, one after another.
 
-        Words that change the meaning, such as "not", must be equal. *line* must have all names and numbers.
+        Words that change the meaning, such as "not", must be equal. *line* must have all names and numbers of this
+        sentence.
         """
         length = len(self.words)
         same = any(line.words[start : start + length] == self.words for start in range(len(line.words) - length + 1))

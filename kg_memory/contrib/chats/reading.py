@@ -43,7 +43,7 @@ class _Part:
 
     @cached_property
     def format(self) -> str:
-        """The format of the file: *wanted*, or else detected from its content.
+        """The format of the file: the one that the caller gave, or else the one detected from its content.
 
         Errors: `InputError` if it is unknown.
         """

@@ -81,10 +81,11 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Stop the server at the socket path *address* when no client has used it for the idle time, then return.
+    """Start a background process that stops the server once no client has used it for the idle time.
 
-    *run*: the folder of lock files, where clients set the idle time. The calling process exits; a background process
-    waits and returns.
+    It forks: the calling process exits, and the function returns in the background process, after the server has
+    stopped. *address*: the path of the server's socket. *run*: the folder of lock files, where clients set the idle
+    time.
     """
     link = connect(address)
     if link is None:

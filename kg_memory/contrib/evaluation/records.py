@@ -100,7 +100,8 @@ class Criterion:
 class Dataset:
     """A public benchmark: how to load it, and how to judge answers to its questions.
 
-    - ``load(path, variant)``: returns the conversations; None means generated data, and the first of `variants`.
+    - ``load(path, variant)``: returns the conversations. Without a path, it generates data; without a variant, it uses
+      the first of `variants`.
     - `source`: where to download the data. `criteria`: how to judge, by category; the key ``""`` is the default.
     - `left_out`: categories that are only asked if ``--categories`` names them.
     """

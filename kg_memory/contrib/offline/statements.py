@@ -189,7 +189,8 @@ class Pattern:
     """A verb phrase, as a regular expression, and the predicate that it states: "lives in" states ``LIVES_IN``.
 
     `change`: "is" (true now), "passes" (temporary), "ends" (over), "never" (never true), "happens" (an event) or
-    "plans". `kind`: the type of an object of unknown type. `free`: any words after the verb can be the object.
+    "plans" (intended). `kind`: the entity type to assume for an object if nothing else tells its type. `free`: any
+    words after the verb can be the object.
     """
 
     predicate: str

@@ -200,7 +200,10 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return *review* as a text to decide on: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
+    """Return *review* as one line that a person can accept: ``Ann lives in Oslo ends: Ann lives in Bergen``.
+
+    The pending fact stands first; here it says that Ann no longer lives in Bergen.
+    """
     pending, existing = _tell(review.pending), _tell(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"

@@ -236,7 +236,7 @@ def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def run_worker(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory worker`` until SIGINT or SIGTERM; return the exit code."""
+    """Run ``kg-memory worker``, which reads queued messages, until SIGINT or SIGTERM; return the exit code."""
     at_once = validate_count("at_once", arguments.at_once)
     with open_memory(arguments, screen, serves=True) as memory:
         screen.note("Reading saved episodes in all namespaces; Ctrl-C stops.")

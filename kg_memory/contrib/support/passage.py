@@ -46,9 +46,9 @@ _PREFIX = 4
 
 
 def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, frozenset[str]], ...]:
-    """Return the synonym groups of each word, and those of each Chinese character: ``{"car": {"vehicle"}}``.
+    """Return the names of the synonym groups of each word, and of each Chinese character: ``{"car": {"vehicle"}}``.
 
-    *table* is the content of ``support.toml``.
+    Words of one group mean the same. *table* is the content of ``support.toml``.
     """
     words: dict[str, set[str]] = {}
     characters: dict[str, set[str]] = {}

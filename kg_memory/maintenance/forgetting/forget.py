@@ -50,7 +50,7 @@ class Searcher(Protocol):
     """
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the traces of a batch of messages (their ids, words and vectors), to `add` after its deletion.
+        """Return the ids, words and vectors of a batch of messages, before it is deleted; then give them to `add`.
 
         *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
         """

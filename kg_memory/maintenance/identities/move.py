@@ -102,9 +102,9 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 def evidence_of(statements: Sequence[Row]) -> Parameters:
     """Compute the properties of a fact from the messages that state it, such as its confidence.
 
-    *statements*: database rows, one for each message. The result has the highest ``confidence``, the latest time
-    ``said_at`` (microseconds since the epoch) and, of the first statement, the time ``told_at``, message id
-    ``told_by``, and ``told_end``, whether it states only an end.
+    *statements*: database rows, one for each message. The result: ``confidence``, the highest one; ``said_at``, when
+    the fact was last stated (microseconds since the epoch); ``told_at`` and ``told_by``, the time and id of the message
+    that stated it first; ``told_end``, whether that message states only that the fact ended.
     """
     ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)

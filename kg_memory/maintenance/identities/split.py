@@ -229,8 +229,8 @@ def annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], 
 def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
     """Change the effect of a verdict (how two facts relate) in *history*; do nothing for an unknown id.
 
-    *verdict*: its id. *ruling*: the new effect, such as ``"both"`` (both facts hold). *refused*: the id of a fact that
-    a person rejected, or None.
+    *verdict*: its id. *ruling*: the new effect, such as ``"both"`` (both facts hold). *refused*: the id of the fact
+    that is not believed because a person rejected it, or None.
     """
     if verdict in history.verdicts:
         changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]

@@ -63,7 +63,10 @@ class EntityLine:
 
 @dataclass(frozen=True, slots=True)
 class CommunityLine:
-    """The parts of a line about a community (group of entities) in a context, escaped; the summary may be empty."""
+    """The parts of a context line about a community (group of entities), with brackets escaped for the prompt.
+
+    The summary may be empty.
+    """
 
     name: str
     summary: str

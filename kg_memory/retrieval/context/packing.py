@@ -61,8 +61,8 @@ class Choice:
     def find_duplicate(self, line: Line, repeats: Repeats) -> str | None:
         """Return the id of an already chosen line with the same content as *line*, or None.
 
-        The content is the same if the texts are equal, or if one result only repeats the other. *repeats*: the facts
-        that an entity or message only repeats, ``{("episodes", id): {fact ids}}``.
+        The content is the same if the texts are equal, or if all that one says is also said by the other. *repeats*:
+        for messages and entities that say nothing but some facts, these facts: ``{("episodes", id): {fact ids}}``.
         """
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):

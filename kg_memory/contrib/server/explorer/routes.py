@@ -58,7 +58,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
     @router.get(NAMESPACE + "/explorer/columns", include_in_schema=False)
     async def read_graph(request: Request, access: Reading) -> Response:
-        """Return the graph as bytes (see `pack_columns`), or status 304 if unchanged; compressed for other machines."""
+        """Return the nodes and links of the graph as bytes (see `pack_columns`), or status 304 if they are unchanged.
+
+        The bytes are compressed unless the client is on the same machine.
+        """
         known = request.headers.get("if-none-match", "")
         tag, body = await service.jobs.run(
             request,
