@@ -64,7 +64,8 @@ def test_read_returns_speakers_times_and_threads_of_an_export(tmp_path, case, pa
         path = pack(tmp_path / "export.zip", {name: content, "user.json": {"id": 1}, "notes.txt": "No chat."})
     reading = read(path, at=TEN)
     episodes = list(reading)
-    assert (reading.format, reading.problems, len(episodes)) == (format_, [], count)
+    assert (reading.format, len(episodes)) == (format_, count)
+    assert [str(problem).count("notes.txt contains no conversation") for problem in reading.problems] == [1] * packed
     assert len({each.thread for each in episodes}) == conversations
     assert {each.speaker for each in episodes} - {None} == speakers
     assert min(each.at for each in episodes if each.at) == start
@@ -201,9 +202,10 @@ def test_files_of_other_formats_are_refused_unless_wanted_as_text(tmp_path, name
 def test_folder_reports_the_files_that_cannot_be_read(run, tmp_path):
     write(tmp_path, "Ann: Hi\nBo: Hello\nAnn: I live in Rome\nBo: Fine\n", "a.txt")
     write(tmp_path, '{"broken": ', "b.json")
+    write(tmp_path, "# A note\nAnn moved to Oslo.\n", "c.md")
     for _ in range(2):
-        [problem] = result(run, "ingest", tmp_path, "-n", "folder")["problems"]
-        assert "b.json" in problem
+        broken, note = result(run, "ingest", tmp_path, "-n", "folder")["problems"]
+        assert ("b.json" in broken, "c.md contains no conversation" in note) == (True, True)
     assert "left out" in run("ingest", tmp_path, "-n", "folder", "--dry-run")[2]
 
 

@@ -92,9 +92,12 @@ class Reading:
         chats: list[_Part] = []
         for part in found:
             try:
-                if part.format not in ("json", "text", "records") or part.wanted is not None:  # not, say, a profile
+                if part.wanted is not None or part.format not in ("json", "text", "records"):
                     part.names = names
                     chats.append(part)
+                elif part.format == "text":  # JSON without messages is, say, a profile
+                    problem = f"{part.path} contains no conversation: pass its path to read it as one text"
+                    self._skipped.append(InputError(problem))
             except InputError as error:
                 if part.path.name not in ABOUT_CHATS:
                     self._skipped.append(error)
@@ -171,10 +174,7 @@ def _recognise(part: _Part) -> str:
         whole_text(part.file)  # raises with the line if it is not text
         raise InputError(f"{part.path} contains no text: pass a file with messages")
     if part.path.suffix.lower() in _OTHERS:
-        raise InputError(
-            f"{part.path} is not in a format that is read (known: {_LISTED}): export the conversation as JSON, convert "
-            "it to JSON Lines, or pass --format text to import it as one text"
-        )
+        raise _unknown(part, "--format text to import it as one text")
     if is_whatsapp(texts):
         return "whatsapp"
     parsed = list(map(_parse_object, texts))
@@ -233,7 +233,7 @@ def _refuse_unknown(part: _Part, records: list[Any]) -> None:
 
 def _unknown(part: _Part, option: str) -> InputError:
     return InputError(
-        f"{part.path} looks like a conversation in an unknown format (known: {_LISTED}). Convert it to JSON Lines, as "
+        f"{part.path} is in an unknown format (known: {_LISTED}). Convert a conversation to JSON Lines, as "
         f'{{"content": "Hi", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "thread": "t1"}}, or pass {option}'
     )
 
