@@ -11,7 +11,7 @@ from kg_memory.models.operations import CommunityRefresh
 from kg_memory.models.results import CommunityCard
 from kg_memory.runtime.effects import run_graph
 from kg_memory.runtime.flow import Flow
-from kg_memory.validation import DEFAULT_NAMESPACE
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_name
 
 
 class Communities(Group):
@@ -37,7 +37,7 @@ class Communities(Group):
 
         *name* is its id or the beginning of its name. *limit* is the maximum number of facts.
         """
-        return get_card(name, limit)
+        return get_card(validate_name("name", name, "the id of a community, or the beginning of its name"), limit)
 
     get, aget = verb(_get)
 

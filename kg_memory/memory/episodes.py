@@ -25,7 +25,14 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import PLANS
 from kg_memory.temporal.interval import EVER
 from kg_memory.text.identity import replace_unstorable
-from kg_memory.validation import DEFAULT_NAMESPACE, MAX_COUNT, validate_choice, validate_count, validate_name
+from kg_memory.validation import (
+    DEFAULT_NAMESPACE,
+    MAX_COUNT,
+    validate_choice,
+    validate_count,
+    validate_name,
+    validate_names,
+)
 
 PAGE = 1000
 """The number of unread episodes that `resume` lists at once."""
@@ -262,7 +269,8 @@ def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) 
     Returns these messages. *ids*: only these; `InputError` if one is missing or has another status. None: all, except
     messages skipped as prompt injections.
     """
-    names, chosen = [str(status) for status in statuses], None if ids is None else set(ids)
+    names = [str(status) for status in statuses]
+    chosen = None if ids is None else set(validate_names("episodes", ids, "the ids of episodes"))
     stored = yield from read_oldest(statuses, MAX_COUNT)
     if chosen is None:
         episodes = [episode for episode in stored if not episode.flags or episode.status is not EpisodeStatus.SKIPPED]

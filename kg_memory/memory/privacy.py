@@ -14,7 +14,7 @@ from kg_memory.memory._verb import Group, run_plugin, verb
 from kg_memory.models.operations import AuditEntry, AuditReport, EvictionResult, ForgetReceipt
 from kg_memory.runtime.caches import ignore_progress
 from kg_memory.runtime.flow import Flow
-from kg_memory.validation import DEFAULT_NAMESPACE
+from kg_memory.validation import DEFAULT_NAMESPACE, validate_count
 
 ALL = ""
 """The default namespace of `Privacy.audit`: all namespaces."""
@@ -123,7 +123,7 @@ class Privacy(Group):
             orphans=orphans,
             max_entities=max_entities,
             expired_episodes=expired_episodes,
-            dry_run=dry_run,
+            dry_run=bool(dry_run),
             on_progress=progress,
         )
 
@@ -135,7 +135,7 @@ class Privacy(Group):
         *namespace* selects one namespace; if left out, all are listed. *limit* is the maximum number of entries; *skip*
         is how many of the latest to leave out.
         """
-        return log.read_entries(limit, skip, namespace or None)
+        return log.read_entries(validate_count("limit", limit), validate_count("skip", skip, 0), namespace or None)
 
     audit, aaudit = verb(_audit)
 
