@@ -235,7 +235,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return Turn(namespace=space, recall_from=others, thread=place.thread, began=now, reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
-        """Search for the question, then save the messages, which the search would find; return the state's updates."""
+        """Search for the question, then save the messages (the search would find them); return the updates."""
         messages = until_question(state["messages"])
         recalled, failed, asked = "", None, state.get("kg_memory_asked", False)
         try:

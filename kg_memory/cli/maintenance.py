@@ -211,7 +211,7 @@ def set_paused(arguments: Namespace, screen: Screen, *, paused: bool) -> int:
 
 
 def sleep(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory sleep`` or ``wake``: put a namespace to sleep or wake it; return 0."""
+    """Run ``kg-memory sleep`` or ``wake``: pack the graph of a namespace into some kilobytes or unpack it."""
     with open_to_look(arguments, screen) as memory:
         getattr(memory.data, arguments.command.name)(namespace=namespace_of(arguments))
     screen.line("Asleep until its next use." if arguments.command.name == "sleep" else "Awake.")

@@ -159,7 +159,12 @@ def build_parser(
         either: Sequence[Sequence[str]] = (),
         **fields: Any,
     ) -> ArgumentParser:
-        """Add a command of a plug-in, and return the command's parser; *texts*: its own options by name."""
+        """Add a command of a plug-in, and return the command's parser.
+
+        *run*: the function to call, as "module:name". *about*: its line in the help; *epilog*: the text below its
+        options. *group*: the heading under which it is listed. *texts*: options of its own, by name. *either*: groups
+        of options of which only one may be given. *fields*: more fields of `Command`.
+        """
         return make(Command(name, about, run, epilog=epilog, **fields), group, {**options, **texts}, either)
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups

@@ -227,9 +227,9 @@ def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community from its texts, with one question for each of *parts*.
+    """Return the model's description of one community: it reads each of *parts* (texts about it) in a call of its own.
 
-    If there are several parts, the model then summarises their descriptions. *most*: the most bytes in a question.
+    If there are several parts, a last call summarises their descriptions. *most*: the most bytes in a question.
     """
     while True:
         descriptions: list[Item] = []

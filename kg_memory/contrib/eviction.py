@@ -177,9 +177,9 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict *entities* and the facts about them; all are database rows.
+    """Remove *entities*, and those of *facts* that are about them, from the graph and the search indexes.
 
-    Facts about other entities in *facts* are ignored. *active* also evicts facts that are still true.
+    Both are database rows. Facts that are still true stay, unless *active* is True.
     """
     ids = {fact for row in entities for fact in row["facts"]}
     yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)

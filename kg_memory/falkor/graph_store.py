@@ -145,7 +145,10 @@ class GraphStore:
             return schema.check(self.database, key, None, name)
 
     def change_counters(self, key: str) -> tuple[int, ...]:
-        """Return counters; if one of them changes, the graph *key* must be checked again before the next query."""
+        """Return counters of reconnections and schema changes.
+
+        If one of them changes, the schema of the graph *key* must be checked again before the next query.
+        """
         return (*self.database.change_counters(key), self.vectors.length)
 
     def _is_ready(self, key: str) -> bool:

@@ -149,7 +149,8 @@ def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], d
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
     """Return the stored facts in *candidates* whose comparison with *fact* needs the model.
 
-    All, if *fact* is new. If it repeats a stored fact: that one if the dates differ, and the rest if *fact* came first.
+    All of them, if *fact* is new. If it repeats a stored fact, that one is included if the dates differ; the others are
+    included if *fact* was stated before any stored statement of it.
     """
     if fact.same_as is None:
         return list(candidates.values())

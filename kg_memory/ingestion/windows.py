@@ -93,7 +93,7 @@ class ReadAhead:
             self.steps.append(asking.usage("extract", began).model_dump())
 
     def keep(self, question: Ask, answer: BaseModel) -> Flow[None]:
-        """Store *answer* for the ingestion of this message, which will ask the model the same *question*."""
+        """Store *answer*, so that the ingestion of this message need not ask the model the same *question* again."""
         durable = self._durable()
         self.answers[durable.key(question)] = answer.model_dump_json()
         yield from durable.put(question, answer)

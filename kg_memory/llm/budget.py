@@ -273,10 +273,10 @@ class BudgetMeter:
         return rows
 
     def _add_cost_params(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return the query parameters *params*, with the costs to write and the days to read added.
+        """Return the query parameters *params* with those added by which the query stores and reads costs.
 
-        *unwritten*: the model calls and tokens to write for *day* (today, as days since the epoch). Added are
-        ``spent``, and ``spent_today`` and ``spent_since`` (first day to read) if the query reads stored costs.
+        ``spent`` has the model calls and tokens to store for *day* (today, as days since the epoch), taken from
+        *unwritten*. If the query reads stored costs, ``spent_since`` and ``spent_today`` are the first and last day.
         """
         more: dict[str, object] = {}
         if unwritten != NOTHING:

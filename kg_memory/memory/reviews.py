@@ -73,10 +73,10 @@ class Reviews(Group):
         """Decide a verdict (how a new, pending fact relates to an existing one), and return it in its new state.
 
         *review*: its id. *choice*: ``"accept"`` (the verdict takes effect), ``"reject"`` (the pending fact is not
-        believed) or ``"edit"`` (another *verdict* or other dates take effect). ``complements``, ``temporary`` and
-        ``unrelated`` mean that both facts hold. *valid_at* and *invalid_at*: dates of the pending fact, such as
-        ``"2019"``; *invalid_at* ``"open"`` removes an end. *seen*: the `Review.ruling` (effect) that the person saw;
-        `InputError` if it has changed. `undo` reverses the decision.
+        believed) or ``"edit"`` (give the right *verdict*, or the right dates). ``complements``, ``temporary`` and
+        ``unrelated`` mean that both facts hold. *valid_at* and *invalid_at*: start and end of the pending fact, such as
+        ``"2019"``; ``invalid_at="open"`` says that it has not ended. *seen*: the effect (`Review.ruling`) that was
+        shown to the person; if it has changed since, `InputError` is raised. `undo` reverses the decision.
         """
         request = DecisionRequest(choice, by, reason, verdict, valid_at, invalid_at, seen)
         return decide(review, request, ConflictPolicy.from_settings(self._engine.settings), namespace)

@@ -269,7 +269,10 @@ class Fact(Value):
 
     @property
     def mark(self) -> str:
-        """A warning to show: "not reviewed", "disputed" or "not confirmed by its words", or ``""`` for no warning."""
+        """A warning about the fact, for display; ``""`` if there is none.
+
+        "not reviewed", "disputed" or, if the words of its message do not confirm it, "not confirmed by its words".
+        """
         if not self.reviewed:
             return "not reviewed"
         if self.disputed_by:
@@ -305,10 +308,10 @@ class Community(Value):
 class Review(Value):
     """A verdict (how two facts relate, such as a contradiction) that waits for a person or has taken effect.
 
-    `kind`: the relation. `confidence`, `reason`: the model's. `ruling`: the current effect. `pending`: the fact stated
-    later. `existing`: the fact that it may end or refute. `preferred`: the id of the fact that the model would believe.
-    `decided_by`: ``"auto"`` or who decided last, at `decided_at`. A retraction or an admission (a new fact to approve,
-    `confidence` is its worth) has one fact as both.
+    `kind`: the relation. `confidence` (0 to 1) and `reason` are those of the model. `ruling`: the current effect.
+    `pending`: the fact stated later. `existing`: the fact that it may end or refute. `preferred`: the id of the fact
+    that the model believes. `decided_by`: who decided last, or ``"auto"``; `decided_at`: when. A retraction or an
+    admission (approval of a new fact) is about one fact, which is both `pending` and `existing`.
     """
 
     id: str

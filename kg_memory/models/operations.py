@@ -278,11 +278,11 @@ PLANNED = ("kind", "episodes", "facts", "entities", "restored", "changed", "reda
 
 
 class AuditEntry(Value):
-    """An entry of the audit log about one deletion: its kind, when and by whom, but no deleted text.
+    """An entry of the audit log about a deletion: its kind, when and by whom, but no deleted text.
 
-    `what`, `namespace`, `messages`: salted hashes. `residue`: the number of traces of deleted content found.
-    `complete`: False for the entry before the deletion; the entry after it has the same `receipt`. `before`: the hash
-    of the previous entry.
+    A deletion has two entries with the same `receipt`: one before it (`complete` is False) and one after it. `what`
+    (the thing deleted, such as a person), `namespace` and `messages` are salted hashes. `residue`: the number of traces
+    of deleted content that were found, which should be 0. `before`: the hash of the previous entry.
     """
 
     number: int

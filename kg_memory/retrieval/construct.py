@@ -295,10 +295,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return ``{message id: question}`` for each message after one that ends with a question, whoever asked it.
+    """Return, by message id, the question that ends the message before, for messages that have one.
 
-    *episodes*: messages, either questions or answers. *beside*: database rows by message id, with the neighbouring
-    messages `before` and `after`.
+    Whoever asked it. *episodes*: the messages to look at, and their neighbours. *beside*: database rows by message id,
+    with the neighbouring messages `before` and `after`.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:

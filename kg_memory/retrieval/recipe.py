@@ -125,11 +125,12 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def _share_of_day(since: int, until: int, instants: Instants) -> float:
-    """Return the factor on the nearness of a fact, true from *since* to *until*, to the day that the question names.
+    """Return the factor for the score of a fact by its nearness to the day that the question names.
 
-    It is 1 for what began on that day, `LASTING` for what was true from before it, and a half of that for several days
-    after it. If the question names an instant, the period must also continue after it. A day in the question is a day
-    in UTC; the day of a fact is one in its message's time zone.
+    It is 1 for a fact that began on that day, `LASTING` for one that began before it, and half of `LASTING` for one
+    that began after it and lasted longer than a weekend. *since*, *until*: the period of the fact, in microseconds. A
+    day in the question is a day in UTC, the day of a fact one in its message's time zone. If the question names an
+    instant, a fact that ended by then gets 1.
     """
     if since >= instants.until and until - since > WIDTH["weekend"]:
         return LASTING / 2
@@ -280,8 +281,8 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 def _name_recipes() -> dict[str, Recipe]:
     """Return all named recipes (search configurations): ``{"default": DEFAULT, "recency": Recipe(...), ...}``.
 
-    They are the built-in recipes, and for each registered reranker and graph traversal, the default recipe with it
-    under its name.
+    They are the built-in recipes and, under the name of each registered reranker or graph traversal, the default recipe
+    that uses it.
     """
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:

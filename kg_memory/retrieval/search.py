@@ -132,7 +132,10 @@ def _require_centers(question: SearchQuery, lookups: Collection[Lookup]) -> None
 
 
 def share_statistics(lookups: Sequence[Lookup], embedded: Lookup) -> list[Lookup]:
-    """Return *lookups*, one for each namespace, with the statistics of all of them and the vectors of *embedded*."""
+    """Return *lookups* (data read before a search, one for each namespace), prepared for one ranking of all results.
+
+    Each gets the word counts of all namespaces together, and the question's vectors from *embedded*, one of them.
+    """
     counts = {kind: sum(one.sizes[kind] for one in lookups) for kind in KINDS}
     frequencies: dict[Kind, Counter[str]] = {}
     for one in lookups:

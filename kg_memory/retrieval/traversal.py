@@ -348,9 +348,9 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: in
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Return a database row with the facts up to *hops* steps from the entities *ids*, as one text for each step.
+    """Return a database row with one text for each of *hops* steps from the entities *ids*: the facts reached in it.
 
-    For the other arguments, see `walk_breadth_first`.
+    For *instants*, *facts*, *neighbours* and *most*, see `walk_breadth_first`.
     """
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}

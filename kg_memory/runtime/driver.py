@@ -303,9 +303,9 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Perform *effect*, such as a query on the graph *key* or a model call, by `Call` effects; return its result.
+        """Return the result of *effect* (a request of a flow, such as a query on the graph *key* or a model call).
 
-        The flow yields these function calls, which can run in threads and on an event loop.
+        The flow yields only `Call` effects: function calls, which can run in threads and on an event loop.
         """
         match effect:
             case Query() | Reads():

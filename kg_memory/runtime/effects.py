@@ -51,12 +51,10 @@ def always() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request to a model: answer *prompt*, filled with *fields*.
+    """A request to a model: answer *prompt*, filled with *fields*. A generator that yields it is sent the answer.
 
-    A generator that yields it is sent the answer, an instance of ``prompt.answer``.
-
-    *meter* is called with the usage of each attempt. *episode*: the id of the message that the question is about.
-    *again*: returns whether the budget allows to repair an invalid answer.
+    The answer is an instance of ``prompt.answer``. *meter* is called with the usage of each attempt. *episode*: the id
+    of the message that the question is about. *again*: returns whether the budget allows to repair an invalid answer.
     """
 
     prompt: PromptTemplate[Any]

@@ -114,8 +114,8 @@ def show_local(at: int | None, precision: Precision, statements: Sequence[Mappin
     """Return *at*, the start or end of a fact, as a datetime in the time zone of a message that states the fact.
 
     *at*: microseconds since the epoch; None or an open end gives None. *statements*: the dates of these
-    messages, ``{"at": microseconds, "offset": minutes from UTC}``. With a *precision* of a day or longer, the first
-    zone in which *at* is midnight is taken, or else UTC.
+    messages, ``{"at": microseconds, "offset": minutes from UTC}``. A date with a *precision* of a day or longer begins
+    at midnight of its message's zone; so the first zone in which *at* is midnight is taken, or else UTC.
     """
     if at is None or instant(at) is None:
         return None

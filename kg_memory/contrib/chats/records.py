@@ -110,11 +110,11 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
-    """Fill in the missing times of *items*, the messages of a file, and the ids of undated messages; yield them.
+    """Yield *items*, the messages of a file, with missing times and the ids of undated messages filled in.
 
-    The time is that of the previous message in the same thread plus a microsecond, or *at* for the first. The id
-    consists of *name*, the file name, and a hash of the thread's messages so far. An id used for two different messages
-    yields an `InputError`.
+    A missing time is that of the previous message of the thread plus a microsecond, or *at* for the first message. The
+    id of an undated message consists of *name* (the file name) and a hash of the thread's messages up to it. In place
+    of a message with the id of a different one, an `InputError` is yielded.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}

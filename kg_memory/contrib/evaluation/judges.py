@@ -82,7 +82,10 @@ class Judge:
         return len(self.modes)
 
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
-        """Let the model score *answer* by each requirement of the rubric; return the scores by mode ("strict" etc.)."""
+        """Let the model score *answer* by each requirement of the rubric, and return the scores by mode.
+
+        "strict" is the share of requirements that are fully met, "lenient" the mean of their scores.
+        """
         scores = [self._read(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]
         if len(read) < len(scores):

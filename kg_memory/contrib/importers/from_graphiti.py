@@ -71,7 +71,7 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
     database = Database(NamedServer(url), allow_old=True)
 
     def read(key: str) -> list[tuple[str, Row]]:
-        """Return (place, record) for all records of the graph that the database stores under *key*."""
+        """Return all records of the graph with the database key *key*, each as (place for error messages, record)."""
         [row] = database.query(key, LAST, {}, write=False) or [{"last": None}]
         if row["last"] is None:
             raise InputError(

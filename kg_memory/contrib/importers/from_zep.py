@@ -66,10 +66,11 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
 
 
 def read_source(records: Records, group: str | None, source: str, noun: str) -> Reading:
-    """Return a function that yields those of *records* to import that belong to the owner *group*.
+    """Return a function that yields the records of one owner, ready to import; its argument counts skipped records.
 
-    Its argument counts the skipped records by reason. *group*: the id of a user or graph; None: the only one. *source*:
-    stored with each record, such as "zep". *noun*: the word for an owner in errors. Errors: `InputError`.
+    *group*: the id of the owner, a user or a graph; None if the export has only one. *source*: stored with each record,
+    such as "zep". *noun*: the word for an owner in error messages, such as "user". Errors: `InputError` if the owner is
+    unknown, or if there are several and *group* is None.
     """
     owners: set[str] = set()
     names, said = DiskDictionary(), DiskDictionary()

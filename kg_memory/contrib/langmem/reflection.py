@@ -160,7 +160,11 @@ class ReflectionExecutor:
         self.shutdown()
 
     def _find_store(self) -> BaseStore | None:
-        """Return the store for memories: that of this executor, else of the running graph, else of the reflector."""
+        """Return the store to write memories to, or None.
+
+        It is the store given to this executor, else the store of the running graph, else the `store` of the reflector
+        (the function that extracts memories).
+        """
         return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:

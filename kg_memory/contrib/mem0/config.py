@@ -90,9 +90,9 @@ def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
 
 
 def _find_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
-    """Return the URL of FalkorDB if a section about stores contains it; otherwise None.
+    """Return the URL of FalkorDB if the Mem0 configuration names it as its vector or graph store; otherwise None.
 
-    *parts* maps the names of sections to (provider, options). Sections for other stores only cause a warning.
+    *parts* maps the sections of the configuration to (provider, options). For other stores, a warning is logged.
     """
     url = None
     for name in ("vector_store", "graph_store"):

@@ -264,8 +264,9 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
 def _merge_date_clauses(text: str, starts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
     """Return the (start, end) of each clause of *text*, after merging clauses that are only a date with a neighbour.
 
-    *starts* has (start, whether a word such as "and" precedes) for each clause. "In May, I moved": a date at the start
-    or after "and" is merged with the clause after it, other dates with the clause before. *dates*: those in *text*.
+    A date at the start or after a word such as "and" is merged with the clause after it ("In May, I moved"), other
+    dates with the clause before ("I moved, in May"). *starts* has, for each clause, its start and whether such a word
+    precedes it. *dates*: the dates in *text*.
     """
     clauses: list[Span] = []
     opening: int | None = None

@@ -77,7 +77,10 @@ def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, s
 
 
 class _Row(NamedTuple):
-    """A state (lasting fact), as read from the database; the query `queries.STATES` explains the fields."""
+    """A state (lasting fact), as read from the database by `queries.STATES`, which explains the fields.
+
+    Times are microseconds since the epoch.
+    """
 
     id: str
     predicate: str

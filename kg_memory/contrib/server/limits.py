@@ -119,9 +119,9 @@ class Shares:
 
 
 class LimitedResponse(Response):
-    """A response sent inside the context manager *share*, so that a long stream counts as open until it ends.
+    """A response that counts against the client's limit of open requests until its last byte is sent.
 
-    *response* is the response to send.
+    *response* is the response to send; *share*, a context manager, is entered while it is sent.
     """
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:

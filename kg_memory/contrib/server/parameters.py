@@ -70,7 +70,7 @@ TIME = "An ISO 8601 time, or words such as `last March`."
 
 
 class Parameter(NamedTuple):
-    """How an HTTP parameter is described: text, example, and its JSON types if the memory method's type is not JSON."""
+    """The description of an HTTP parameter: a text, an example and, if its Python type has no JSON form, JSON types."""
 
     about: str
     example: Any = None

@@ -94,7 +94,10 @@ class Outbox:
             self._sending.cancel()
 
     async def _send(self) -> None:
-        """Add a hint to the Redis stream for each namespace in `_due`; retry while the database is unavailable."""
+        """Tell the workers, by a Redis stream, which namespaces have new messages (`_due`).
+
+        Retries while the database is unavailable.
+        """
         failures = 0
         while self._due:
             namespace = next(iter(self._due))

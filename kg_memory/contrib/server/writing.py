@@ -138,7 +138,7 @@ class ForgetBody(StrictBody):
 
 
 class ForgetAnswer(BaseModel):
-    """The receipt of what would be deleted, with the hash `plan` that confirms it; or of what was deleted."""
+    """The receipt of a deletion, or of a dry run, which has a hash `plan`: send it back to confirm the deletion."""
 
     plan: str | None = None
     receipt: ForgetReceipt

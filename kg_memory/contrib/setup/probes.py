@@ -73,7 +73,7 @@ def _version(database: Database, _: str) -> Check:
 
 
 def _rights(database: Database, key: str) -> Check:
-    """Check that the user may run the commands of adding and searching. *key* is used for a graph and a text."""
+    """Check the rights of the database user: run each command of adding and searching, on a test key named *key*."""
     refused = list[str]()
     for command in TABLE["rights"]["commands"]:
         try:

@@ -252,10 +252,10 @@ def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _is_denial_told(text: str, source: Words) -> bool:
-    """Return whether the quote *source* may deny what *text* denies: "I never was vegan" for "Ann is not vegan".
+    """Return whether the quote *source* supports the denial in *text*: "I never was vegan" supports "Ann is not vegan".
 
-    It may if it has any denial, or words such as "ages since", and does not affirm the word that *text* denies. Words
-    for an end, such as "quit", count as a denial if *text* says that something is over.
+    It does if it has any denial, or words such as "ages since", and does not affirm the word that *text* denies. If
+    *text* says that something is over, a word for an end, such as "quit", counts as a denial.
     """
     if len(_NOT.findall(text)) > max(len(_NOT.findall(source.text)), 1):
         return False  # a double negation: "nobody was not"

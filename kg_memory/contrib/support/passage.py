@@ -208,7 +208,7 @@ class Passage:
 
     @cached_property
     def language(self) -> Language:
-        """The language of the message: ``english``, ``chinese``, or ``""`` for others, whose words are not compared."""
+        """The language of the message: ``english``, ``chinese``, or ``""`` for others, where quotes are not checked."""
         return language_of(self.content)
 
     @cached_property

@@ -30,7 +30,7 @@ SECOND = 1_000_000
 
 
 class _InWindow(AnswerItem):
-    """An entity or fact in the model's answer about several numbered messages."""
+    """An entity or fact in an answer about a window (several numbered messages that are read in one prompt)."""
 
     message: int = Field(description="the number of the message")
 

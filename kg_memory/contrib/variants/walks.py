@@ -237,9 +237,11 @@ def _receive(
     recipe: Synapse,
     is_over: Callable[[], bool],
 ) -> Received:
-    """Return the activation passed over the facts *links*, by receiver and sender: ``{"e5": {"e1": 0.4}}``.
+    """Return the activation that entities receive in one step of spreading activation: ``{"e5": {"e1": 0.4}}``.
 
-    *active* maps the ids of the senders to their activations. Entities in *reached* receive nothing.
+    Here, e5 receives 0.4 from e1. *active* maps the ids of the senders to their activations, and *links* are the facts
+    that pass them on. Entities in *reached* receive nothing. *recipe*: how much a fact passes on. *is_over*: whether
+    the time for the search is over.
     """
     received: Received = {}
     for link in links:

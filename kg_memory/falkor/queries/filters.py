@@ -343,7 +343,7 @@ def _fields_in(where: Filter) -> Iterator[Fields]:
 
 
 def _place(name: str, node: _Node) -> str:
-    """Return the Cypher expression for a field of *node*: ``"thread" -> "d.thread_key"``; `fact_kind` has a default."""
+    """Return the Cypher expression for a field of *node*, ``"d.thread_key"`` for ``"thread"``, maybe with a default."""
     place = f"{node.name}.{PROPERTIES.get(name, name)}"
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 

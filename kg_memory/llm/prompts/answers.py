@@ -131,7 +131,7 @@ def lists_of(kind: type[BaseModel]) -> list[str]:
 
 
 class AnswerItem(BaseModel):
-    """An item in a list of an answer; other names of its fields are accepted, see `OTHER_NAMES`."""
+    """An item of a list in a model's answer; `OTHER_NAMES` has the other spellings of its fields that are accepted."""
 
     @model_validator(mode="before")
     @classmethod

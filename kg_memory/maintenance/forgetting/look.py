@@ -184,10 +184,10 @@ def _read_facts(impact: Impact, facts: Iterable[str], ignored: Sequence[str]) ->
 
 
 def _read_other_words(impact: Impact, query: str, sought: Mapping[str, set[str]], ignored: Sequence[str]) -> Flow[None]:
-    """Add the words of deleted messages that remaining messages contain too to ``impact.other_words``.
+    """Search the remaining messages for words of deleted ones, and add the words found to ``impact.other_words``.
 
-    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *sought*: the words to look for, by id of the entity or fact.
-    *ignored*: ids of messages that are not searched.
+    Such words may stay in what is stored about an entity or a fact. *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`.
+    *sought*: the words to look for, by id of the entity or fact. *ignored*: ids of messages that are not searched.
     """
     pairs = [{"id": id_, "word": word} for id_, words in sought.items() for word in sorted(words)]
     for row in (yield from fetch(query, words=pairs, aside=ignored)):

@@ -195,7 +195,7 @@ def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Paramete
 
 
 def _select_reasons(impact: Impact) -> Flow[list[str]]:
-    """Return the ids of decisions to merge or split entities whose stored reason has words of forgotten episodes."""
+    """Return the ids of merge and split decisions whose stored reason contains words of the deleted episodes."""
     rows = yield from fetch(REASONS_ABOUT)
     words = impact.forgotten.words
     return [row["id"] for row in rows if not words.isdisjoint(tokenise.terms(" ".join(row["texts"])))]
@@ -263,10 +263,10 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return the new end of *belief* (a period of a fact) if the change that ended it is deleted.
+    """Return until when *belief* (a stored period of a fact) is held, after the message that replaced it is deleted.
 
-    It ends when the next of *beliefs*, the remaining beliefs about the same fact, was stored; without a later one, the
-    result is `OPEN_END`. Times are microseconds since the epoch.
+    That is when the next belief about the same fact was stored, or `OPEN_END` if there is none. *beliefs*: the
+    remaining beliefs about the fact. Times are microseconds since the epoch.
     """
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
