@@ -111,7 +111,7 @@ def _show_neighbourhood(found: Neighbourhood, screen: Screen) -> None:
 
 
 def show_namespaces(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory namespaces``: print the awake namespaces with their sizes, and name those asleep; return 0."""
+    """Run ``kg-memory namespaces``: print namespaces with their sizes, and the names of sleeping (packed) ones."""
     with open_to_look(arguments, screen) as memory:
         counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces("awake")}
         asleep = memory.data.namespaces("asleep")

@@ -158,7 +158,7 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Record each id, word, name or quote of a deleted message in the *properties* of a node or relation.
+        """Search *properties* of a node or relation for ids, words, names and quotes of deleted messages, and record them.
 
         *label* is the type of the node or relation. A redacted message that has another text is recorded too.
         """

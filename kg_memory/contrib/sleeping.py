@@ -66,7 +66,10 @@ def why_awake(database: Database, namespace: str) -> str:
 
 
 def sleep(database: Database, namespace: str) -> Flow[bool]:
-    """Put *namespace* to sleep; return whether it was awake. Errors: `InputError` if it cannot sleep now."""
+    """Pack the graph of *namespace* into a compressed string, which takes less memory; return whether it was unpacked.
+
+    Errors: `InputError` if that is not possible now.
+    """
     return work(partial(_sleep, database, namespace))
 
 

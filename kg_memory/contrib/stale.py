@@ -75,8 +75,8 @@ def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int)
 def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
     """Return (age, half-life) of a fact in days.
 
-    The age of a state counts from its last statement, of a plan from its day. *at*: now. *lasts* has half-lives in days
-    from this namespace's own history, by predicate.
+    The age of a lasting fact counts from when it was last stated, that of a plan from the planned day. *at*: now.
+    *lasts*: half-lives in days by predicate, computed from this namespace.
     """
     if row["kind"] == "plan" and row["valid_at"] > OPEN_START:
         over = row["valid_at"] + stretch_length(row["valid_at"], row["precision"])

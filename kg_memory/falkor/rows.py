@@ -186,7 +186,7 @@ def to_community(community: Row, score: float | None = None) -> Community:
 
 
 def to_remark(row: Row) -> Remark:
-    """Convert a result map to a `Remark`: a fact that a message states has ended since, is disputed or was refused.
+    """Convert a result map to a `Remark`: a note that a fact stated by a message has ended, is disputed or was refused.
 
     *row* is an item of `remarks` in a row of the query `episodes.EPISODES_WITH_REMARKS`.
     """

@@ -365,7 +365,7 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Read the stored predicates, at least *names*, by name; from a cache if it is newer than *changed_at*."""
+    """Return stored predicates by name, among them *names*; from the cache, if that is newer than *changed_at*."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from fetch(queries.PREDICATES, names=sorted(names)))]

@@ -216,7 +216,8 @@ def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: 
 def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
     """Yield (index in `Draft.entities`, entity) for the entities to save with the current part of a long message.
 
-    These are the subjects and objects of the part's facts, and the next `MOST_AT_ONCE` entities.
+    These are the subjects and objects of the part's facts, and `MOST_AT_ONCE` entities of the message: the
+    first ones with the first part, the next ones with the second part.
     """
     ends = {index for fact in draft.facts for index in (fact.subject, *fact.objects)}
     for index, entity in enumerate(draft.entities):

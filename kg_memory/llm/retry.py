@@ -115,7 +115,10 @@ class RateLimiter:
             yield seconds
 
     def _reserve(self, tokens: float, max_wait: float) -> float:
-        """Reserve a request; return when it may start (clock time); raise `QueueTimeout` if over *max_wait* s away."""
+        """Reserve a request of about *tokens* tokens, and return the clock time at which it may start.
+
+        Raises `QueueTimeout` if that is more than *max_wait* seconds away.
+        """
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)

@@ -147,7 +147,7 @@ class Data(Group):
     sleep, asleep = verb(_sleep)
 
     def _wake(self, *, namespace: str = DEFAULT_NAMESPACE) -> Flow[None]:
-        """Wake *namespace* if it sleeps, as any other use does."""
+        """Unpack the graph of *namespace* if `sleep` packed it; any other call about this namespace does that too."""
         yield from fetch(READ_META)
 
     wake, awake = verb(_wake)

@@ -250,7 +250,7 @@ class _Parser:
         return str.__str__(value)  # plain text, also for a member of an enum
 
     def _count(self, kind: str, count: int = 1) -> None:
-        """Count *count* parts of *kind* in the filter, and raise `InputError` if it has more than allowed.
+        """Add *count* to the filter's total of *kind*; raise `InputError` if the total exceeds its limit.
 
         *kind* is "tests", "values" or "characters".
         """

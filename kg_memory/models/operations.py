@@ -133,8 +133,8 @@ class AddResult(Value):
 class PreviewedVerdict(Value):
     """The relation of a fact in a previewed text, which is not stored, to the stored fact with the id `existing`.
 
-    `verdict`: such as ``duplicate`` or ``supersedes``. `ruling`: the effect that adding the text would have on a
-    contradiction.
+    `verdict`: such as ``duplicate`` or ``supersedes``. `ruling`: the effect that it would have if the text were added;
+    for example, ``supersedes`` ends the stored fact, and ``waiting`` asks a person.
     """
 
     fact: str
@@ -224,8 +224,8 @@ class EvictionResult(Value):
 class Residue(Value):
     """A trace of deleted content that is still stored, in the property `name` of a node or relationship.
 
-    `label`, `id`: the node or relationship. `trace`: ``id``, ``word``, ``name``, ``quote``, ``text``, ``vector``, or
-    ``replica`` for a database replica with the address `name`.
+    `label`, `id`: the node or relationship. `trace`: the kind of content found (``id``, ``word``, ``name``, ``quote``,
+    ``text`` or ``vector``), or ``replica`` if `name` is the address of a replica that may still have it.
     """
 
     label: str

@@ -138,11 +138,11 @@ def _subject_lead(
     speakers: Iterable[str | None],
     asked: QuestionStatistics,
 ) -> float:
-    """Return the lead of the subject's own facts over the facts of others as matches of the question, from -1 to 1.
+    """Return the score of the best fact stated by the question's subject, minus that of the best fact stated by others.
 
-    This is the score of the best fact stated by the subject, minus the score of the best fact stated by others. The
-    subject is an entity in the question, or the asker for "I"; without a subject, the result is 0. *shares*: scores by
-    fact id. *tellers*: speakers by fact id. *speakers*: known speakers in this namespace.
+    The result is from -1 to 1. The subject is an entity in the question, or the asker for "I"; without a subject, the
+    result is 0. *shares*: scores by fact id. *tellers*: speakers by fact id. *speakers*: known speakers in this
+    namespace.
     """
     if not asked.subjects:
         return 0.0

@@ -320,10 +320,11 @@ def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()
 
 
 def _with_warning(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact in one of its periods, with `doubt` if it is doubtful, or `absent` if it ended unreplaced.
+    """Return *row*, a fact in one of its periods, with one more key if its reader should be warned.
 
-    *absent*: pairs ``(fact id, end)`` of the facts that ended and were not replaced. *doubts*: reasons for doubt by
-    fact id, ignored for facts that have ended by *point*. *sentences*: texts by fact id.
+    The key is `doubt` (the reason why the fact is doubtful) or `absent` (the fact ended, and nothing replaced it).
+    *absent*: pairs ``(fact id, end)`` of such facts. *doubts*: reasons by fact id; they are ignored for facts that have
+    ended by *point*. *sentences*: texts by fact id.
     """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:

@@ -74,8 +74,8 @@ class Lookup:
 class Searched(NamedTuple):
     """The results of the search of one namespace by words and by meaning: `hits`, by kind.
 
-    `scopes`: where was searched, by kind. `baseline`: how different two messages usually are, from `read_baseline`;
-    None if it is not needed.
+    `scopes`: the filter, words and limits of the search, by kind. `baseline`: the usual distance of two messages, from
+    `read_baseline`; None if it is not needed.
     """
 
     scopes: Mapping[Kind, retrievers.Scope]
@@ -352,9 +352,9 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.F
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
     """Return the database queries that count how many nodes of each kind contain each of *words*.
 
-    There are one or two queries, for the kinds that *recipe* searches by words. The first also returns the entities
-    with a name in *keys* (hashes of names), the last one whether messages are still unread by a model. *instants*: the
-    time that the question is about, used for the names.
+    There are one or two queries, for the kinds that *recipe* searches by words. The first one also returns the entities
+    with a name in *keys* (hashes of names), as named at *instants*, the time that the question is about. The last one
+    also returns whether a model must still read some messages.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]

@@ -361,10 +361,10 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
-    """Return ``{entity id: weight}`` for the *most* entities that share the largest number of facts with *origins*.
+    """Return ``{entity id: weight}`` for the entities that share the largest number of facts with *origins*.
 
-    *near*: facts. *reached*: entities to exclude. The weight is the highest weight in *origins* of an entity with a
-    shared fact.
+    *origins*: entities with weights. An entity gets the highest weight of those with which it shares a fact. *near*:
+    the facts. *reached*: entities to exclude. *most*: the maximum number of entities.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}

@@ -207,7 +207,7 @@ StatementsByFact = Mapping[str, Sequence[Statement]]
 
 
 def to_ruling(kind: VerdictKind) -> Ruling:
-    """Return the effect of an accepted relation *kind* of two facts, such as "supersedes"; "both" if both hold."""
+    """Return the effect of an accepted relation *kind*: *kind* if it ends or refutes a fact, else "both"."""
     return cast("Ruling", kind) if kind in CONTRADICTIONS else "both"
 
 
@@ -227,9 +227,9 @@ def facts_in_review(
 ) -> set[str]:
     """Return the ids of the facts that a person must accept or reject, because one of *verdicts* waits for review.
 
-    A verdict says how two facts relate. Of its two facts, the one first stated later is in review, unless the earlier
-    one is in review itself. *by_fact*: the statements of each fact, by its id. *to_admit*: ids of facts that are in
-    review anyway.
+    A verdict says how two facts relate. Of its two facts, the one that was stated later is in review; but if the other
+    one is in review because of another verdict, this verdict puts none in review. *by_fact*: the statements of each
+    fact, by its id. *to_admit*: ids of facts that are in review anyway.
     """
     refused = find_refused(verdicts)
     unsure = rivals_by(verdicts, "waiting")

@@ -162,9 +162,10 @@ def _resolve_plans(
 
 
 def _resolve(plan: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *plan*, a statement of a plan, with a period from when it was stated to the first later of *statements*.
+    """Return *plan*, a statement of a plan, with a period: from when it was stated until its outcome.
 
-    If that statement gives a date between the two, the plan ends then; for example, when it was carried out.
+    *statements*: those of the outcome. The plan ends when the first of them was made or, if that gives an earlier date
+    for the outcome, at this date.
     """
     after = min((one for one in statements if one.order > plan.order), key=lambda one: one.order, default=None)
     if after is None:

@@ -213,9 +213,9 @@ def _ask(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Save and stop the server at the socket path *address*, and exit this process.
+    """Save and stop the server at the socket path *address*, and exit this process, its watchdog.
 
-    Called when the process gets SIGTERM. Without the watchdog, the server would run forever.
+    Called when the process gets SIGTERM: without its watchdog, the server would run forever.
     """
     link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:

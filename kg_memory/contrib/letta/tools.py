@@ -165,8 +165,8 @@ def _finish(_: CallContext) -> Flow[Answer]:
 def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
     """Run a tool that edits the block *label*: replace its text by the result of *edit*, and return a confirmation.
 
-    *edit* is called with the text and the arguments *given*. *here* has the memory and namespace of the tool call, and
-    *core* the blocks.
+    *edit* is called with the text and the arguments *given*. *here* has the memory and namespace of the tool call.
+    *core*: the blocks (notes that are always in the prompt) of this namespace.
     """
     block = core.block(label)
     if block.read_only:

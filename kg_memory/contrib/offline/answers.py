@@ -45,7 +45,7 @@ Answer = dict[str, Any]
 
 
 def answer(prompt: str, fields: Fields) -> Answer:
-    """Return the answer to the prompt with the name *prompt* and the values *fields*; `ModelError` if it is unknown."""
+    """Answer the prompt named *prompt* with the values *fields* by rules; raise `ModelError` if it is unknown."""
     rule = _ANSWERS.get(prompt)
     if rule is None:
         names = ", ".join(sorted(_ANSWERS))

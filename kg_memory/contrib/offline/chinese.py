@@ -229,9 +229,10 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 
 
 def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main: Mention | None) -> list[TextStatement]:
-    """Return the facts that a Chinese sentence states: those of its verbs or, without any, one that links its mentions.
+    """Return the facts that a Chinese sentence states: one for each verb phrase that the rules know.
 
-    *found* are the mentions in the sentence. *main* is the first entity that the text names.
+    If there is none, it is one fact that links the entities mentioned. *found* are the mentions in the sentence. *main*
+    is the first entity that the text names.
     """
     start, text = sentence.start, sentence.text
     speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
@@ -374,8 +375,9 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
     """Convert the words after a verb to its object, a mention of type *kind*, or return None.
 
-    *words* is a match of `_FREE` after the verb. None if the words are too long or carry no meaning. A named entity in
-    *objects* that starts there is returned instead, if *kind* is a place or a person.
+    It is None if the words are too long, or particles without a meaning. *words* is a match of `_FREE` (any words up to
+    a mark) after the verb. If *kind* is a place or a person, and a named entity in *objects* begins with these words,
+    that entity is returned instead.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))

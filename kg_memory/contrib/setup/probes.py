@@ -91,7 +91,8 @@ def _rights(database: Database, key: str) -> Check:
 def _settings(database: Database, key: str) -> Iterator[Check]:
     """Check the server's settings; yield one check for each group with unfit values, or a single one if all are fit.
 
-    If the user may not read the settings, a single check says so. *key*: a key on the server.
+    If the user may not read the settings, a single check says so. *key*: in a cluster, the server with this key is
+    asked.
     """
     try:
         values: dict[str, Any] = dict(database.command("GRAPH.CONFIG", "GET", "*", at=key))
@@ -137,7 +138,10 @@ def _run(database: Database, key: str, probe: Mapping[str, Any]) -> str:
 
 
 def _take(database: Database, key: str, step: str) -> list[list[Any]]:
-    """Run one step of a probe on the graph *key*, wait until its indices are built, and return the rows."""
+    """Run the Cypher query *step*, part of a test of the server, on the graph *key*; return the rows.
+
+    Waits until the indices that it creates are built.
+    """
     rows: list[list[Any]] = []
     if step.startswith("-- "):
         STEPS[step.removeprefix("-- ")](database, key)

@@ -303,10 +303,10 @@ WITH links, facts + more AS facts, named"""
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the Cypher query that reads what the facts ``$ids`` are linked to, with these columns.
+    """Return the Cypher query that reads the nodes linked to the facts ``$ids``, as one row with these columns.
 
-    `links`: the subjects and objects of the facts. `statements`: the messages that state them. With *things*, `named`:
-    other facts that name one of the entities ``$things``.
+    `links`: the subjects and objects of the facts. `statements`: the messages that state them. `named`, only with
+    *things*: other facts about the entities ``$things``.
     """
     return f"""
 UNWIND $ids AS id

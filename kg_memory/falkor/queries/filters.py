@@ -195,7 +195,7 @@ class _Writer:
         return self.condition(where, node, flags(dict.fromkeys(_fields_in(where)), node, scope))
 
     def condition(self, where: Filter, node: _Node, flags: Mapping[Fields, list[str]]) -> str:
-        """Return the filter *where* as a Cypher condition on *node*; *flags*: Boolean variables of its linked nodes."""
+        """Return *where* as a Cypher condition on *node*; *flags*: variables that say whether a linked node matches."""
         if isinstance(where, Not):
             return f"NOT {self.condition(where.part, node, flags)}"
         if not isinstance(where, Fields):

@@ -196,10 +196,10 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return the Cypher clauses that match as ``d`` the ``$looked`` best nodes of *kind* for the words ``$leading``.
+    """Return Cypher clauses that find the nodes of *kind* with the greatest sums of word weights, as ``d``.
 
-    ``$leading``: words with weights, ``[{"term": "oslo", "idf": 5.1}]``; the best nodes have the greatest sum of
-    weights. *tied*: of equal nodes, the one with the shorter text comes first.
+    Query parameters: ``$leading``, the words with weights, ``[{"term": "oslo", "idf": 5.1}]``, and ``$looked``, the
+    number of nodes. *tied*: of nodes with equal sums, the one with the shorter text comes first.
     """
     return f"""
 UNWIND $leading AS q

@@ -36,7 +36,10 @@ _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _random_code() -> str:
-    """Return random digits for fences: too many to guess, with half the tokens of 16 hexadecimal digits."""
+    """Return random digits, hard to guess, for the fences (markers) around quoted data in a prompt.
+
+    They take half the tokens of 16 hexadecimal digits.
+    """
     return f"{secrets.randbelow(10**15):015}"
 
 

@@ -229,11 +229,11 @@ def _remove_from_history(
 def _plan_beliefs(
     history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
 ) -> BeliefPlan:
-    """Compute how the stored beliefs (periods of facts) must change to follow from the remaining messages only.
+    """Compute the beliefs (periods of facts) anew from the messages that remain after a deletion; return the changes.
 
     *history*: the remaining statements and the current beliefs. *rows*: all beliefs about the same facts. *causes*: ids
-    of deleted messages and decisions, whose beliefs are deleted. *recorded_by*: the namespace, and the id of this
-    deletion.
+    of the deleted messages and decisions; beliefs that were stored because of them are deleted. *recorded_by*: the
+    namespace, and the id of this deletion.
     """
     removed: list[str] = []
     saved = set[int]()

@@ -272,9 +272,9 @@ def plan_unsplit(
 
 
 def _find_unused_name(move: Move, new: EntityNode) -> Flow[list[str]]:
-    """Return ``[name]``, the name given by a split to the *new* entity, if no episode (message) uses it, else ``[]``.
+    """Return the names of the *new* entity that the undo of its split deletes: one that only the split gave it, if any.
 
-    *move*: the undo of this split; its decision has the hash of the name.
+    A name that an episode (message) uses stays. *move*: the undo; its decision has the hash of the given name.
     """
     named = names_with(new.names, [move.identity["former_name"] or ""])
     return [] if (yield from fetch(queries.NAMES_IN_USE, episodes=sorted(new.mentions), names=named)) else named

@@ -87,9 +87,9 @@ class DecisionRequest:
         self.dates(0)
 
     def kind(self, default: VerdictKind) -> VerdictKind:
-        """Return how the two facts relate: the edited relation, or else *default*, the stored one.
+        """Return how the two facts relate: as the person says in this request, or else *default*, the stored relation.
 
-        Errors: `InputError` for an unknown relation, or an edit of an ``"admission"`` (a verdict about one fact only).
+        Errors: `InputError` for an unknown relation, or a new relation for an ``"admission"`` (it is about one fact).
         """
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
@@ -188,9 +188,9 @@ def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return *state*, that of a verdict (how two facts relate), with another effect and without a rejected fact.
+    """Return *state*, of a verdict (how two facts relate), with the effect *ruling*, and no fact marked as rejected.
 
-    *ruling*: the effect, such as ``"both"`` (both facts hold).
+    *ruling*: for example ``"both"`` (both facts hold).
     """
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 

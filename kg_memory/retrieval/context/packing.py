@@ -352,10 +352,11 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the message that can show the first fact of *group* on its line, or None.
+    """Return the index in *episodes* of the message on whose line the first fact of *group* can be shown, or None.
 
-    The fact must only quote that message. *turns*: indexes by message id. *episodes*: groups of results, one group for
-    each line. *repeats*: see `find_repeats`; a message that only repeats the fact is not returned.
+    That is the message which the fact quotes, if it quotes only one, and the message says more than the fact.
+    *episodes*: the groups of results (one for each line of the context) that begin with a message. *turns*: their
+    indexes by message id. *repeats*: see `find_repeats`.
     """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):

@@ -195,7 +195,7 @@ def _section_costs(template: Template) -> dict[Kind, int]:
 
 
 def _assemble_text(lines: Sequence[Line], template: Template) -> str:
-    """Return the context (text for a prompt): *lines* with the headings and fixed texts of *template*; or ""."""
+    """Return the context (text for a prompt): *lines* with headings and fixed texts of *template*; "" without lines."""
     sections = []
     for kind, section in template.sections.items():
         shown = [line for line in lines if line.kind == kind]

@@ -204,10 +204,10 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event that *match*, a clause such as "she moved to Oslo", describes; None if it cannot name a time.
+    """Return the event that *match*, a clause such as "she moved to Oslo", describes; None if it gives no date.
 
-    It is the "start" or "end" (*edge*) of a fact with this *predicate*. *edge* is None for a whole period: "she lived
-    in Oslo".
+    The event is the start or the end (*edge*) of a fact with this *predicate*. *edge* is None for its whole period, as
+    in "while she lived in Oslo".
     """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
