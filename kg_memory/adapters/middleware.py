@@ -88,9 +88,9 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async version of the generator *flow*, detached from the agent's checkpoints.
+    """Return a sync and an async version of the generator *flow* that run outside the agent's checkpoints.
 
-    Neither version can write to them. Calls are still traced under the agent's run.
+    So LangGraph stores none of their steps in the agent's saved state. Calls are traced under the agent's run.
     """
 
     @wraps(flow)

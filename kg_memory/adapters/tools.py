@@ -207,7 +207,8 @@ def search(
 ) -> Flow[SearchResults]:
     """Search the memory for *query*; return up to ``limit * of_each`` results of each kind, such as facts.
 
-    *during*: the period asked about, such as "2019". *options*: other arguments of `GraphMemory.search`.
+    *of_each* is more than 1 for a tool that shows *limit* facts, but may drop some of them. *during*: the period asked
+    about, such as "2019". *options*: other arguments of `GraphMemory.search`.
     """
     most = of_each * most_of(limit)
     with renaming(question="query", during="as_of"):

@@ -139,7 +139,7 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _drop_shared(self, episodes: Iterable[Row]) -> None:
-        """Remove the words, quotes and names that also occur in *episodes*, rows of messages that were not deleted."""
+        """Stop searching for words, quotes and names that also occur in *episodes*, rows of remaining messages."""
         for episode in episodes:
             self.traces.drop_shared(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
@@ -158,7 +158,7 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Search *properties* of a node or relation for ids, words, names and quotes of deleted messages, and record them.
+        """Search *properties* of a node or relation for ids, words, names and quotes of deleted messages; record finds.
 
         *label* is the type of the node or relation. A redacted message that has another text is recorded too.
         """
@@ -243,9 +243,9 @@ def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return the *words* and *keys* (normalised names) that also occur in data that is not deleted.
+    """Return those of *words* and *keys* (normalised names) that also occur in data which the deletion leaves.
 
-    *impact* lists the data to delete; *parameters* are those of the deleting query.
+    *impact* lists the data to delete; *parameters* are the parameters of the query that deletes it.
     """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     shared_words = yield from fetch(SHARED_WORDS, words=sorted(words), gone=parameters["gone_communities"], **affected)

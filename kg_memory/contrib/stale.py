@@ -47,11 +47,11 @@ RETURN predicate, ended, lasted
 
 
 def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int) -> Flow[list[StaleFact]]:
-    """Return at most *limit* facts with a freshness of at most *below*, the most useful question first.
+    """Return at most *limit* facts with a freshness of at most *below*, those that are best to ask a user about first.
 
     *first* is the beginning of the query that matches the facts ``d``. *at* is the time at which they must hold, as the
-    memory knew at *believed_at*; both are microseconds since the epoch. The benefit of a question is p (1 - p) times
-    the half-life, where p is the freshness: uncertain answers that stay true for long come first.
+    memory knew at *believed_at*; both are microseconds since the epoch. The benefit of asking is p (1 - p) times
+    the half-life, where p is the freshness: facts that are uncertain, and whose answer stays true for long, come first.
     """
     most, highest = validate_count("limit", limit), validate_number("below", below, 0, 1)
     times = {"at": at, "believed_at": believed_at}

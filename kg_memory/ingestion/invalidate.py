@@ -100,7 +100,7 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Return *revision* with the facts added that earlier parts of the same long text ended or sent to review."""
+    """Add to *revision* (changes of beliefs) the facts that earlier parts of the same text ended or sent to review."""
     # Facts that the text itself stated do not count as ended.
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
@@ -200,9 +200,9 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return new verdicts (how two facts relate) for stored facts whose wording the new message improves.
+    """Return the new verdicts (how two facts relate) on stored facts that get a clearer wording from the new message.
 
-    The verdicts are taken from *verdicts*; a pair in *comparisons* without one becomes "unrelated".
+    Such a fact was compared again, by the new words. Pairs in *comparisons* without one of *verdicts* are "unrelated".
     """
     by_id = {verdict.id: verdict for verdict in verdicts}
     rejudged: list[NewVerdict] = []

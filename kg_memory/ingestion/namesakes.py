@@ -119,9 +119,9 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Evidence in a text that a name means another entity than the stored one of that name; falsy without evidence.
+    """Signs in a text that a name means a namesake of the stored entity, and not this entity; falsy without any sign.
 
-    `apart`: the text states it ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
+    `apart`: the text says so ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
     facts about the name that may contradict stored facts.
     """
 

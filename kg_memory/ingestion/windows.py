@@ -34,7 +34,7 @@ ROUNDS = 2
 class Window:
     """A batch of saved messages, in order of arrival, about which the model is asked in parallel.
 
-    *parallel* is the maximum number of open questions.
+    *parallel*: the maximum number of model requests at a time.
     """
 
     def __init__(self, parallel: int) -> None:

@@ -309,7 +309,7 @@ def _to_grounded(row: Row) -> Grounded:
 def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[TimedStatement, ...]:
     """Convert *rows*, statements of a fact by messages, to `TimedStatement` values; skip rows without a message.
 
-    *stated*: pairs ``(message id, fact id)``; the message gives that fact as a reason (`TimedStatement.reasons`).
+    *stated*: pairs ``(message id, id of a fact that it gives as a reason)``, see `TimedStatement.reasons`.
     """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
@@ -358,9 +358,10 @@ def _find_words(fact: Fact) -> set[str]:
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``{(fact id, end)}`` for the facts in *rows* that are states, ended by *point*, and were not replaced.
+    """Return ``{(fact id, end)}`` for the states in *rows* that had ended at *point*, and that no other fact replaced.
 
-    A fact is replaced by a fact that supersedes it, or that gives the next value of a predicate such as LIVES_IN.
+    A state (lasting fact) is replaced by a fact that supersedes it, or that gives the next value of a predicate such as
+    LIVES_IN.
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     params = {"as_of": point.as_of, "believed_at": point.believed_at}

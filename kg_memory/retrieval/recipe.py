@@ -86,9 +86,10 @@ def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> li
 class ByTime(Part):
     """Reranker that prefers facts that were true, and messages that were said, at the time that the question names.
 
-    The new score is ``(1 - w) * score + w * nearness``, with `facts` or `episodes` as w. Nearness is 1 at the named
-    time, and falls to 0 within a day of "on 4 May" or a month of "in May". If the question names a day, facts dated on
-    that day come first. No result falls to more than three times its rank (see `limit_rank_drop`).
+    The new score is ``(1 - w) * score + w * nearness``, where w is the weight `facts` for facts, and `episodes` for
+    messages. Nearness is 1 at the named time; it falls to 0 within a day of "on 4 May", or a month of "in May". If the
+    question names a day, facts dated on that day come first. A result of rank 2 falls to rank 6 at most, and so on (see
+    `limit_rank_drop`).
     """
 
     by: Literal["time"] = "time"

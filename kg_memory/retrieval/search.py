@@ -213,7 +213,10 @@ def _search(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[S
 def _follow_graph(
     question: SearchQuery, time: QuestionTime, lookup: Lookup, searched: Searched, best: Mapping[Kind, Hits]
 ) -> Flow[Found]:
-    """Return the results of *searched*, of one namespace, that are among the *best* of all, and those around them."""
+    """Return the results of one namespace that are among *best*, the best of all namespaces, and their neighbours.
+
+    *searched*: the search of this namespace by words and meaning. Neighbours are found by following the graph.
+    """
     recipe, scopes = question.recipe, searched.scopes
     hits = {kind: _only(own, best[kind], _most(kind, question.limit)) for kind, own in searched.hits.items()}
     asked, named = lookup.asked, lookup.origins.named

@@ -73,7 +73,7 @@ class Origins:
 
     @property
     def name_hashes(self) -> dict[str, Sequence[str]]:
-        """The name hashes of each named entity by id; entities located in a named place are listed too, with ()."""
+        """Hashes of the names by which the question names each entity, by id; () for one in a place that it names."""
         inner = {part: () for row in self.named for part in self.parts.get(row["id"], ())}
         return inner | {row["id"]: row["keys"] for row in self.named}
 

@@ -234,10 +234,10 @@ class _CertaintyCheck:
         )
 
     def _needed_until(self, fact: Grounded) -> int:
-        """Return until when the premises of *fact* must hold for it to be certain, in microseconds since the epoch.
+        """Return the last time at which the premises of *fact* (the facts it depends on) matter for its certainty.
 
-        A premise is a fact on which it depends. For an event or a dated plan, the result is its own time: "Ann flew to
-        Rome in May" gives May. Otherwise, it is `point.as_of`, the time asked about.
+        For an event or a dated plan, that is its own time: "Ann flew to Rome in May" stays certain if a premise ends in
+        June. Otherwise, it is `point.as_of`, the time asked about. In microseconds since the epoch.
         """
         if fact.kind == "state":
             return self.point.as_of

@@ -99,10 +99,10 @@ def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
 
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
-    """Return *by_fact* with slightly less trust in assistants, for facts that people state about themselves.
+    """Return *by_fact* with slightly less trust in an assistant's statements, if the person concerned spoke too.
 
-    *by_fact*: the statements of each fact by its id. Facts that *verdicts* (how two facts relate) link to such facts
-    are included.
+    *by_fact*: the statements of each fact by its id. This applies to facts that people state about themselves, and to
+    facts that *verdicts* (how two facts relate) link to them: if assistant and person disagree, the person wins.
     """
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]

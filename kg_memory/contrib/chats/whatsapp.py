@@ -54,9 +54,9 @@ class Stamp(NamedTuple):
     time: timedelta
 
     def at(self, order: DateOrder) -> datetime | None:
-        """Return the time of the stamp, with its date numbers in *order*, such as "dmy"; None if that is no valid date.
+        """Return the time of the stamp, reading day, month and year as *order* says ("dmy"); None for an invalid date.
 
-        Years from 2000 are valid. Years after 2400 are read as years of the Buddhist calendar.
+        Years before 2000 are invalid. Years after 2400 are read as years of the Buddhist calendar.
         """
         day, month, year = (int(self.numbers[order.index(part)]) for part in "dmy")
         year += 2000 if year < 100 else 0

@@ -62,7 +62,7 @@ class EvaluationOptions:
 class Selection:
     """The questions selected for a run. Iterating yields each conversation with its selected questions.
 
-    `asked`: questions by key, by index of their conversation: ``{0: {"locomo-1/17": question}}``.
+    `asked`: for each conversation, by index, its questions by key: ``{0: {"locomo-1/17": question}}``.
     """
 
     conversations: Iterable[Conversation]

@@ -46,9 +46,10 @@ def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> f
 
 
 def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:
-    """Return recall, all-found and nDCG of one question at several depths: ``{"recall@5": 0.5, ...}``.
+    """Return recall, all-found and nDCG of one question among the first 1, 5, ... results: ``{"recall@5": 0.5, ...}``.
 
-    *sources* are the ids of the search results, best first; *evidence* are the ids that should be found.
+    All-found is 1 if all evidence is among them. *sources* are the ids of the search results, best first; *evidence*
+    are the ids that should be found.
     """
     figures = {f"recall@{depth}": recall_at(sources, evidence, depth) for depth in DEPTHS}
     figures |= {f"all@{depth}": float(evidence <= set(sources[:depth])) for depth in DEPTHS[1:]}
@@ -123,7 +124,7 @@ class Figures:
 
     @property
     def retrieval(self) -> list[dict[str, float]]:
-        """Recall, all-found and nDCG of each question with evidence: ``[{"recall@5": 0.5, ...}]``.
+        """Recall, all-found (1 if all evidence was found) and nDCG of each question: ``[{"recall@5": 0.5, ...}]``.
 
         Empty if the system does not report which episodes it found.
         """
@@ -196,7 +197,10 @@ def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def retrieval(found: Sequence[Figures]) -> Table:
-    """Return a table with the mean recall, all-found and nDCG of each system in *found*."""
+    """Return a table of the search results of each system in *found*: mean recall, all-found and nDCG.
+
+    All-found is the share of questions for which all evidence was found.
+    """
     rows = [["system", "questions", *retrieval_figures([], frozenset({""}))]]
     for figure in found:
         several = figure.retrieval

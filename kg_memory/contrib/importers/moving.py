@@ -260,9 +260,9 @@ class _Text:
 
 
 def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (list name, record) for each record in the JSON file *text*: ``("edges", {...})``.
+    """Yield (key, record) for each record in the JSON file *text*: ``("edges", {...})``.
 
-    *names* are the keys whose lists contain records, such as "edges". The list name of other records is "".
+    The key is that of the list which contains the record, one of *names*, or "" for a record outside these lists.
     """
     while first := text.peek():
         if first == "[":

@@ -334,10 +334,10 @@ class EpisodeStore(BaseStore):
             yield from self._end_unstated(facts, latest, namespace)
 
     def _end_unstated(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End the facts of an item's earlier versions that its latest version, the message *latest*, does not state.
+        """End the facts of a store item's earlier versions that its latest version, *latest*, does not state.
 
-        *facts*: those of the earlier versions. Each is replaced by *latest* if this states a fact about the same
-        subject, and retracted otherwise. Facts that have ended already are left as they are.
+        *facts*: the facts of the earlier versions. Each is replaced by the fact in *latest* about the same subject, or
+        retracted if there is none. Facts that have ended already are left as they are.
         """
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
         new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)

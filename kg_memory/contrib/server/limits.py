@@ -192,9 +192,10 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Return a running call in *namespace* with an equal *asked*, or wait until a new call may start: None.
+        """Return the running call in *namespace* with the same arguments, *asked*.
 
-        Raises `ProblemError` 429 after `WAIT` seconds.
+        If there is none, wait until a new call may start, and return None. Raises `ProblemError` 429 after `WAIT`
+        seconds.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT

@@ -147,8 +147,8 @@ def _read_links_within(ids: Sequence[str], instants: Instants, seconds: float) -
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
     """Rate how suitable each entity is as a starting point, from 0 to 1: ``{"e1": 0.7}``.
 
-    *weights* maps entity ids to search scores. The result is the mean of this score and of how well *links* connect the
-    entity (see `structures`); *structural*, 0 to 1, is the weight of the latter.
+    The result is ``(1 - structural) * search score + structural * structure``, where structure says how well *links*
+    connect the entity (see `structures`). *weights* maps entity ids to search scores. *structural*: 0 to 1.
     """
     best = max(weights.values(), default=0.0)
     structure = structures(weights, links)

@@ -329,9 +329,10 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the Cypher clauses that list the outdated facts of messages: ended since, disputed or refused.
+    """Return the Cypher clauses that list which facts of a message have since ended, are disputed or were refused.
 
-    *ids*: the variable with the ids of the messages. *remarks*: the variable for the list.
+    A person refuses a fact in a review. *ids*: the variable with the ids of the messages. *remarks*: the variable that
+    gets the list.
     """
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))

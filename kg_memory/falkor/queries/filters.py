@@ -252,7 +252,7 @@ class _Writer:
         return _Node(BELIEF, kind) if kind == "belief" else self.new_node(kind)
 
     def test_linked(self, comparisons: Sequence[FieldComparison], linked: _Node) -> str:
-        """Return a Cypher condition: the node *linked*, or one of its beliefs (periods), passes all *comparisons*."""
+        """Return a Cypher condition: *linked*, or one of its beliefs (nodes of periods), passes all *comparisons*."""
         own = [comparison for comparison in comparisons if field_of(comparison).of == linked.kind]
         if linked.kind not in ("fact", "belief"):
             return f"{linked.name} IS NOT NULL AND {self.all_of(own, linked)}"

@@ -145,9 +145,10 @@ def belief_step(kind: Kind, *, unreviewed: bool) -> str:
 
 @assembled
 def bm25_among(kind: Kind, first: str, post_filter: str) -> str:
-    """Return the Cypher query that ranks by BM25 the nodes of *kind* that the clause *first* matches as ``d``.
+    """Return the Cypher query that ranks nodes of *kind* by BM25.
 
-    *post_filter* are the clauses of a filter (see `filters.filter_step`), or ``""``.
+    *first*: the clause that matches the nodes to rank, as ``d``. *post_filter* are the clauses of a filter (see
+    `filters.filter_step`), or ``""``.
     """
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)

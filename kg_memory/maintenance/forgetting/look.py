@@ -259,7 +259,7 @@ def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_word
 
 
 def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:
-    """Return whether the sentence of *fact* repeats a quote of a forgotten episode that no remaining quote contains."""
+    """Return whether the sentence of *fact* repeats words that only a forgotten episode said, in a quote."""
     quotes = [row["quote"] for row in fact["statements"] if row["id"] in forgotten.ids]
     other_quotes = [row["quote"] for row in fact["statements"] if row["id"] not in forgotten.ids]
     return any(quote in fact["sentence"] and not any(quote in other for other in other_quotes) for quote in quotes)

@@ -209,10 +209,11 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel the verdicts (how two facts relate) between facts that get different entities, so that both hold again.
+    """Cancel the verdict (how two facts relate) between facts that end up with different entities.
 
-    Changes *move*, a split or the undo of a merge, and *history*. *rows*: all facts of the old entity by id. *moved*:
-    ids of the facts that move to the new entity. *entity*: the id of the old entity.
+    Then neither ends or refutes the other. Changes *move*, a split or the undo of a merge, and *history*. *rows*: all
+    facts of the old entity by id. *moved*: ids of the facts that move to the new entity. *entity*: the id of the old
+    entity.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}

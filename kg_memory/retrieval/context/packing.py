@@ -331,10 +331,10 @@ def _only_asks(value: Value) -> bool:
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
-    """Return *groups* of results, with facts that only quote a message moved to the group of this message.
+    """Return *groups* of results, one for each line of a context, after joining messages and the facts that quote them.
 
-    Each group becomes one line of a context. A group ``(message, fact)`` is listed under "facts" and under "episodes".
-    *repeats*: see `find_repeats`; a message that only repeats a fact does not get this fact.
+    If a fact quotes only one message, it goes to the group of this message, unless the message only repeats it (see
+    `find_repeats`, which returns *repeats*). A group ``(message, fact)`` is listed under "facts" and "episodes".
     """
     turns = {id_of(value): number for number, group in enumerate(groups["episodes"]) for value in group}
     episodes = list(groups["episodes"])

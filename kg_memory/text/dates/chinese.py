@@ -171,7 +171,7 @@ def _recent(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"{_N}(?P<unit>年)(?:以|多)?来")
 @_rule(rf"(?:已经?|快|都)有?{_N}(?P<unit>个?(?:年|月|星期|礼拜|周))多?了")
 def _since(match: re.Match[str], now: datetime) -> Interval:
-    """Return the period that *match*, a duration up to *now*, means: 三年来 ("for three years"); it has no end."""
+    """Return the open-ended period that began as long before *now* as *match* says: 三年来 ("for three years")."""
     unit, count, vague = _amount(match)
     began = periods.steps_away(now, -count, unit, vague=vague)
     return Interval(began.start, None, began.precision)
