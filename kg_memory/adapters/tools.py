@@ -275,7 +275,7 @@ def has_forgotten(messages: Sequence[BaseMessage]) -> bool:
 
 
 def forget_request(memory: GraphMemory, namespace: str, source_ids: Sequence[str]) -> Flow[None]:
-    """Forget the messages with *source_ids*: a request to forget something states what is to be forgotten."""
+    """Delete the messages with *source_ids*, in which a user asked to forget something: they repeat it."""
     where = {"source_id": {"$in": list(source_ids)}}
     for episode in (yield from call(memory.episodes, "list", where=where, namespace=namespace)):
         reason = "it asked to forget something"

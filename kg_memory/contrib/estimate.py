@@ -180,10 +180,10 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 
 
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
-    """Return the calls and tokens needed to read *count* messages: ``{"calls": Range(low=9, likely=12, high=20)}``.
+    """Estimate the model calls and tokens to read *count* messages: ``{"calls": Range(low=9, likely=12, high=20)}``.
 
-    Further keys: "input_tokens" and "output_tokens". *sure*: the total of the questions that are always asked. *past*:
-    averages of this namespace (see `_past`). *follow_ups*: the averages to use if *past* is None.
+    Further keys: "input_tokens" and "output_tokens". *sure*: the total cost of the prompts that every message needs.
+    *past*: averages measured in this namespace (see `_past`). *follow_ups*: the averages to use if *past* is None.
     """
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:

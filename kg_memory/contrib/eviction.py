@@ -305,7 +305,7 @@ def _for_each(nodes: str, name: str, body: str) -> str:
 
 
 def _without_words(label: str) -> str:
-    """Return Cypher that removes the nodes in its list ``going`` from the word index.
+    """Return Cypher that removes the nodes in the query's variable ``going``, a list, from the word index.
 
     *label*: "fact" or "entity".
     """

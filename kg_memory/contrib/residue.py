@@ -144,9 +144,9 @@ class ResidueSearch:
             self.traces.drop_shared(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _drop_recent(self, since: int) -> Flow[None]:
-        """Remove findings that data saved after *since* explains, because it has the same text or id.
+        """Remove the finds whose text or id also occurs in data saved after *since*: they come from this data.
 
-        *since*: microseconds since the epoch.
+        A find is a possible remain of deleted data. *since*: microseconds since the epoch.
         """
         traces = self.traces
         self._drop_shared((yield from fetch(SAID_SINCE, since=since)))

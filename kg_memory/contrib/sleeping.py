@@ -100,9 +100,9 @@ def has_unread(database: Database, namespace: str) -> bool:
 
 
 class Sweeper:
-    """Background thread that puts namespaces to sleep which were not used for *after* seconds. `stop` ends it.
+    """Background thread that packs the graphs of namespaces (see `sleep`) that were not used for *after* seconds.
 
-    Several processes may do this at the same time. Errors are logged, and the next pass retries.
+    Several processes may run one at the same time. Errors are logged, and the next pass retries. `stop` ends it.
     """
 
     def __init__(self, engine: Engine, after: float) -> None:

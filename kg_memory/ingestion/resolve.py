@@ -106,8 +106,9 @@ def select_offered(
 ) -> list[Candidate]:
     """Return the stored entities in *similar* that could be *mention*, judged by type and owner.
 
-    "Ann's dog" is not "Bob's dog". *similar*: stored entities with a similar name. *best*: such entities for each of
-    *mentions*, by index; they give other names of the owner ("Annie's dog").
+    "Ann's dog" is not "Bob's dog". *similar*: stored entities with a similar name. *mentions*: all mentions in the
+    text. *best*: the stored entities closest to each of these, by index; if the owner is among them, their other names
+    are known too ("Annie's dog").
     """
     fitting = [candidate for candidate in similar if may_be_of_type(mention, candidate, settings)]
     owner, noun = split_owner(mention.name) or ("", "")

@@ -96,7 +96,7 @@ class Account:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """Replace the lock and drop costs not yet written: after a fork, both belong to the parent process."""
+        """Replace the lock, and drop costs that are not stored yet: after a fork, the parent process stores them."""
         self._lock = Lock()
         self._unwritten = NOTHING
 
@@ -255,10 +255,10 @@ class BudgetMeter:
                     raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
     def _run_query(self, query: Query) -> Flow[list[Row]]:
-        """Run the database query *query*, which also writes or reads the costs of models; return its rows.
+        """Run the database query *query*, and return its rows.
 
-        With the parameter `spent` it writes the costs counted since the last such query, and if it fails, they count as
-        not written. With `spent_since` it reads the stored totals.
+        A query with the parameter `spent` also stores the costs counted since the last such query; if it fails, the
+        next one stores them. A query with the parameter `spent_since` also reads the stored totals.
         """
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING

@@ -173,7 +173,7 @@ class GraphMemory(Group, Closing):
 
     @property
     def settings(self) -> Settings:
-        """The settings in effect, with the defaults for the reading plan and the thresholds that suit the models."""
+        """The settings in effect. Reading plan and thresholds that were not given have the defaults for the models."""
         return self._engine.settings
 
     def close(self) -> None:

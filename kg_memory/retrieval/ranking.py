@@ -100,9 +100,10 @@ class Instants:
         return {"since": since, "until": until, "believed_at": self.believed_at, "unreviewed": self.unreviewed}
 
     def nearness(self, since: int, until: int) -> float:
-        """Return how near a period is to the time of the question: 1 if they overlap, else `OUTSIDE` down to 0.
+        """Return how near a period is to the time of the question: 1 if they overlap.
 
-        It is 0 from `vagueness` on. *since* and *until* bound the period, in microseconds since the epoch.
+        Otherwise, it falls from `OUTSIDE` to 0 as the gap between them grows, and is 0 for a gap of `vagueness` or
+        more. *since* and *until* bound the period, in microseconds since the epoch.
         """
         gap = max(since - self.until, self.since - until) + 1
         return 1.0 if gap <= 0 else OUTSIDE * max(0.0, 1 - gap / ((self.vagueness or 0) + 1))

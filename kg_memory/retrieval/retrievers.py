@@ -58,10 +58,10 @@ class Scope:
         return EVERYTHING if self.where is None else filter_step(self.where, self.kind, self.names, carried)
 
     def post_filter_step(self, *carried: str) -> Step:
-        """Return a Cypher clause for use after an index search: it keeps rows that match the filter and are true.
+        """Return a Cypher clause for use after an index search: it keeps nodes that match the filter and the time.
 
-        *carried*: columns to pass on. A fact is true if one of its periods fits `instants`. With `matching_step`, all
-        rows match the filter already, and only the time is checked.
+        A fact matches the time if one of its periods fits `instants`; other nodes always do. If the query begins with
+        `matching_step`, all nodes match the filter already. *carried*: columns to pass on.
         """
         passing = EVERYTHING if self.matching_step else self.filter_step(*carried)
         return Step(passing.cypher + cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed), passing.params)
@@ -355,9 +355,9 @@ def growth(count: int) -> int:
 
 
 def fit_contrast(rows: Sequence[Row]) -> Contrast | None:
-    """Compute a `Contrast` from a sample of messages, *rows* with their embeddings in ``vector``.
+    """Compute a `Contrast`, which removes the common content of messages from questions, from a sample of messages.
 
-    Returns None for fewer than `LEAST` rows, or if all embeddings are equal.
+    *rows*: the messages, with embeddings in ``vector``. Returns None for fewer than `LEAST`, or if all are equal.
     """
     import numpy as np  # noqa: PLC0415
 

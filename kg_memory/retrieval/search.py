@@ -188,7 +188,10 @@ def _most(kind: Kind, limit: int) -> int:
 
 
 def _search(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[Searched]:
-    """Search a namespace, about which *lookup* has been read, by words and by meaning."""
+    """Search one namespace by words and by meaning.
+
+    *lookup*: the data read from it before, such as the counts of the question's words. *time*: when results must hold.
+    """
     recipe, asked = question.recipe, lookup.asked
     scopes = yield from _measure_scopes(lookup, question, time)
     searches: list[Flow[Any]] = []

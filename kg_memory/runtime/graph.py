@@ -90,7 +90,7 @@ def _runnable_class() -> Any:
     from langgraph.runtime import get_runtime  # noqa: PLC0415
 
     class NodeRunnable(Runnable[Any, State]):
-        """A `PipelineNode` in a LangGraph graph."""
+        """Adapter that makes a `PipelineNode` (a step of a pipeline) a node of a LangGraph graph."""
 
         def __init__(self, node: PipelineNode) -> None:
             self.node, self.name = node, node.name

@@ -122,7 +122,7 @@ class ConflictPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Build the policy from the fields `conflict_strategy`, both thresholds and `disputes` of *settings*."""
+        """Build it from `conflict_strategy`, `auto_threshold`, `review_threshold` and `disputes` of *settings*."""
         return cls(
             settings.conflict_strategy,
             settings.auto_threshold,

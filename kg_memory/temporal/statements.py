@@ -162,9 +162,10 @@ def _refine(statement: Statement, statements: Sequence[Statement]) -> Statement:
 def _finest(
     date: int, precision: Precision, before: int, dates: Iterable[tuple[int, Precision, Statement]]
 ) -> tuple[int, Precision]:
-    """Return the most exact of *dates* that lies within *date* and before *before*, or *date*, with its precision.
+    """Return the most exact date, with its precision, that lies in the day, month or year which begins at *date*.
 
-    Each of *dates* has its precision and the statement that gives it. Of equally exact dates, the one stated last wins.
+    Only those of *dates* before the time *before* count; if none is more exact, the result is *date* itself. Each of
+    *dates* has its precision and the statement that gives it. Of equally exact dates, the one stated last wins.
     """
     last = min(last_instant(date, precision) - _CLOCK_CHANGE, before) if WIDTH[precision] else date
     finer = [

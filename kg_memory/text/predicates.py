@@ -248,7 +248,10 @@ def _read_start(padded: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_plan(padded: str) -> tuple[bool, Predicate | None]:
-    """Return (whether *padded* is a plan or wish, predicate or None): "_WILL_VISIT_" -> ``PLANS_TO_VISIT``."""
+    """Return whether a predicate states a plan or wish, and its usual form: "_WILL_VISIT_" -> ``PLANS_TO_VISIT``.
+
+    *padded*: the predicate with "_" at both ends. The form is None if the rules know none.
+    """
     for mark, pattern in _PLANS:
         match = pattern.search(padded)
         if match is not None and len(padded) > match.end() + 1:

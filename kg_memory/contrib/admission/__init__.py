@@ -65,7 +65,7 @@ class AdmissionGate:
 
 
 def _to_review(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return the review that asks a person whether the fact with the id *fact* is true; its reason is *worth*."""
+    """Return a review that asks a person whether to keep the fact with the id *fact*, and shows its rating *worth*."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 

@@ -96,7 +96,7 @@ def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] 
 
 
 def start_step(where: Filter, kind: Kind, names: Names) -> Step | None:
-    """Return Cypher clauses that begin a query with the nodes ``d`` matching *where*; None for only $or and $not."""
+    """Return Cypher that begins a query with the nodes ``d`` matching *where*; None if it has only $or and $not."""
     node = _Node("d", HOLDERS[kind])
     required = list(_mandatory_parts(where))
     fields = [inner for inner in required if isinstance(inner, Fields)]
@@ -157,7 +157,7 @@ class _Writer:
         self.write(f"WITH DISTINCT {node.name}")
 
     def require(self, where: Filter, node: _Node, carried: Sequence[str]) -> None:
-        """Write clauses that drop rows whose *node* does not match the filter *where*; the variables *carried* stay."""
+        """Add Cypher that drops rows whose *node* does not match *where*; the variables *carried* stay in scope."""
         if isinstance(where, AllOf):
             for inner in where.parts:
                 self.require(inner, node, carried)
@@ -226,7 +226,7 @@ class _Writer:
         return flags
 
     def write_member_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Write clauses that compute whether a member of the community *node* matches; like `write_linked_flags`."""
+        """As `write_linked_flags`, for the filters that an entity in the community *node* must match."""
         flags: dict[Fields, list[str]] = {}
         for each in fields:
             member = self.new_node("entity")
@@ -236,9 +236,10 @@ class _Writer:
         return flags
 
     def write_flags(self, tests: Collection[str], scope: list[str]) -> list[str]:
-        """Write clauses that compute a Boolean variable for each Cypher condition in *tests*; return the variables.
+        """Add Cypher that computes a Boolean variable for each condition in *tests*; return the names of the variables.
 
-        A variable is true if any row with equal values of *scope* meets the condition. It is also added to *scope*.
+        Rows are grouped by the variables in *scope*; the new one is true if any row of the group meets the condition.
+        The names are added to *scope*.
         """
         names = [self.new_name() for _ in tests]
         passed = (

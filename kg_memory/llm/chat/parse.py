@@ -181,9 +181,8 @@ def _text_of(item: Any) -> str:
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
     """Return an answer of type *kind* with all complete and valid items in *text*; None if there are none.
 
-    Of an answer about an episode, None also if a list breaks before its first item is complete, or never begins:
-    entities without the facts about them would pass for an answer.
-    *text* is the output of a model that was cut off or is not valid JSON.
+    Also None, for an answer about an episode, if one of its lists is missing or has no complete item: entities without
+    facts would look like a whole answer. *text* is the output of a model that was cut off or is not valid JSON.
     """
     text = _without_thoughts(text)
     read = {name: _items(text, name) for name in lists_of(kind)}
@@ -341,9 +340,10 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Fill each empty list in *lists* with the list in *others* that has the most valid items for its field.
+    """Fill the empty lists in *lists* with lists that the model wrote under unknown keys.
 
-    *lists*: items by field of *kind*. *others*: lists that the model wrote under unknown keys.
+    *lists*: items by field of *kind*. *others*: all values under unknown keys; for each empty field, the list with the
+    most valid items for this field is taken.
     """
     groups = [
         items

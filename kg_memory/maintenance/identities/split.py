@@ -157,9 +157,9 @@ def _copy_facts(
 ) -> Flow[None]:
     """Plan copies of facts for the new entity, when an entity is split; the old entity keeps the originals.
 
-    The copies are added to *move*, which is saved later. *parts*: by fact id, the ids of the episodes (messages) whose
-    statements move to the copy; *history* is changed in the same way. *rows*: the facts by id. *ends*: the old entity,
-    and the hash of the name and the id of the new entity.
+    The copies are added to *move*, which is saved later, and to *history*. *parts*: by fact id, the ids of the episodes
+    (messages) whose statements move to the copy. *rows*: the facts by id. *ends*: the old entity, the hash of the new
+    entity's name, and its id.
     """
     old, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])

@@ -70,9 +70,9 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Raise `InputError` if a field is invalid, or does not fit the choice.
+        """Raise `InputError` if a field is invalid, or is given with a `choice` that does not allow it.
 
-        Only an ``"edit"`` can have a verdict (how the facts relate) or dates, and it needs at least one.
+        Only ``"edit"`` allows a verdict (how the facts relate) and dates, and it needs at least one of them.
         """
         validate_choice("choice", self.choice, get_args(Choice))
         validate_author(self.by, self.reason)

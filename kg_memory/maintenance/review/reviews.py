@@ -208,10 +208,10 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a belief row (a period in which the memory considers a fact true) for a fact that was never believed.
+    """Return a database row that stands for the missing belief (period) of a fact that was refused at once.
 
-    *fact* is its id. The row has the dates of the fact's last statement. Its belief begins and ends at the same time,
-    that of the fact's first verdict.
+    *fact* is its id. The row has the dates of the fact's last statement. It was held for no time: it was created and
+    expired at the time of the fact's first verdict.
     """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)

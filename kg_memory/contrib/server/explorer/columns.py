@@ -186,7 +186,7 @@ class Places:
         return places
 
     def keep(self, nodes: Numbers) -> Numbers:
-        """Return the indexes of the node ids in *nodes*, leaving out unknown ids."""
+        """Convert node ids to positions among the nodes of this graph; unknown ids are left out."""
         places = self.of(nodes)
         kept: Numbers = places[places >= 0]
         return kept
