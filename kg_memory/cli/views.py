@@ -161,9 +161,9 @@ def _plain(names: str) -> Columns:
 
 
 def _of(attribute: str, headings: str) -> Columns:
-    """Return table columns about the fact in the attribute *attribute* of each row, such as ``"pending"``.
+    """Return table columns that show a fact, which each row has in its attribute *attribute*, such as ``"pending"``.
 
-    *headings*: keys of `FACT`, separated by spaces, such as ``"since until"``.
+    *headings*: the columns, from the table `FACT`, separated by spaces, such as ``"since until"``.
     """
     fact_of = attrgetter(attribute)
     return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]

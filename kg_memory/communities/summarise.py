@@ -80,8 +80,9 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 def _summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
     """Return the summary to store for the community *group*: its id, name, text and fingerprint.
 
-    The fingerprint is empty if fixed rules, not the model, wrote *description* or the summary of a member; then the
-    next refresh asks the model again. *summaries*: the new summaries so far, by community id.
+    The fingerprint (a hash of the texts that were summarised) tells the next refresh that nothing has changed. It is
+    empty if fixed rules, not the model, wrote *description* or the summary of a smaller community in the group; then
+    the model is asked again. *summaries*: the new summaries so far, by community id.
     """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())

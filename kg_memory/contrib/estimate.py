@@ -111,7 +111,8 @@ def _past(settings: Settings) -> Flow[Row | None]:
     """Return the average cost of reading a message in this namespace; None if fewer than `ENOUGH` (20) were read.
 
     Example: ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``. The lists are
-    model calls, input tokens and output tokens of all questions, and of the first question. Only messages that were
+    model calls, input tokens and output tokens: `all` of every prompt for a message, `reading` only of the first one,
+    which reads it. `seconds` is the time for a message. Only messages that were
     read with the current `settings.plan` count.
     """
     averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)

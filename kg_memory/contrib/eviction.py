@@ -59,7 +59,10 @@ class Sweep:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
-        """Append the ids of the database rows *evicted* to *kind*, such as `self.facts`, and report the progress."""
+        """Append the ids of *evicted* (database rows of removed nodes) to the list *kind*, and report the progress.
+
+        *kind*: one of the lists of this object, such as `self.facts`.
+        """
         self.texts |= {row["id"]: row["text"] for row in evicted[: max(EXAMPLES - len(kind), 0)]}
         kind += [row["id"] for row in evicted]
         self.report()

@@ -88,7 +88,7 @@ def _sleep(database: Database, namespace: str) -> bool:
 
 
 def has_unread(database: Database, namespace: str) -> bool:
-    """Return whether *namespace* has unread episodes. This is no use of it, so it may go to sleep soon after."""
+    """Return whether *namespace* has unread episodes; this does not count as a use, so that `Sweeper` may pack it."""
     key, answer = graph_key(namespace), None
     with database.map_errors(key), database.client(key).client() as connection:
         connection.client_no_touch("ON")

@@ -57,10 +57,10 @@ def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
 class Database:
     """A connection to a FalkorDB server or a Redis Cluster, which is opened at the first query and again after a loss.
 
-    *host* returns the URL. *timeout* is in seconds; None means no limit. A write waits for *wait_replicas* replicas or,
-    if there are fewer, for all, but at least for *min_replicas* (default: *wait_replicas*). Reads may use *replica*, a
-    copy of *host*. *advice* returns what users should do, for error messages. *allow_old* accepts a FalkorDB older than
-    `OLDEST_MODULE`. A query wakes a sleeping graph, unless `wakes` is set to False.
+    *host* returns the URL. *timeout* is in seconds; None means no limit. A write waits until *wait_replicas* replicas
+    have it, or all if there are fewer; it fails with fewer than *min_replicas* (default: *wait_replicas*). Reads may
+    use *replica*, a copy of *host*. *advice* returns the text for error messages that says what to do. *allow_old*
+    accepts a FalkorDB older than `OLDEST_MODULE`. A query unpacks a sleeping (packed) graph, unless `wakes` is False.
     """
 
     def __init__(

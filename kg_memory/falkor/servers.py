@@ -357,7 +357,7 @@ class Servers:
 
 
 def find_servers(urls: Sequence[str], known: Mapping[str, RedisServer]) -> Servers:
-    """Connect to the first of *urls* that answers, and return the servers behind it.
+    """Connect to the first of *urls* that answers, and return this server, or all servers of its cluster.
 
     *known* are servers that are connected already, by URL; they are reused.
     """

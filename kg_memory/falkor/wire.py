@@ -197,7 +197,10 @@ State = Literal["awake", "asleep"]
 
 
 def list_graphs(client: Any, prefix: str, state: State | None) -> list[str]:
-    """Return the keys with *prefix* of the graphs on the server of *client*; *state* returns only those in it."""
+    """Return the keys of the graphs on the server of *client* that begin with *prefix*.
+
+    *state*: only the graphs in this state, such as sleeping (packed); None: all.
+    """
     awake = () if state == "asleep" else client.execute_command("GRAPH.LIST")
     asleep = () if state == "awake" else client.scan_iter(f"{prefix}*", 1000, "STRING")
     return [key for key in chain(awake, asleep) if key.startswith(prefix)]
@@ -315,9 +318,9 @@ class PipelinedReads:
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Run the queries of all *lanes*, and return the answers in the original order of the queries.
+    """Run the queries of all *lanes* in parallel, and return the answers in the order before they were dealt to lanes.
 
-    A lane is a list of queries that is sent over one connection.
+    A lane is a list of queries that is sent over one connection; queries are dealt to lanes in turn.
     """
     connections: list[Any] = []
     try:

@@ -71,10 +71,11 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _extract_by_plan(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask the model for the entities and, unless the plan is "thorough", the facts of a message.
+    """Ask the model for the entities and the facts of a message, or only for the entities if the plan is "thorough".
 
-    Returns the new fields of *draft*: ``{"mentions": ..., "stated": ..., "pieces": ..., "dropped": ...}``. A spent
-    budget makes the plan "standard" instead of "thorough". Errors: `ModelRefusal` if the model refuses the whole text.
+    A thorough plan asks for facts in a later step; if its budget is spent, the plan "standard" is used. Returns the new
+    fields of *draft*: ``{"mentions": ..., "stated": ..., "pieces": ..., "dropped": ...}``. Errors: `ModelRefusal` if
+    the model refuses the whole text.
     """
     if settings.plan == "thorough":
         try:

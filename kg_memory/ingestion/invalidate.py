@@ -126,9 +126,9 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Reopen the reviews of refused facts that *episode* states again, and return the ids of their verdicts.
+    """Ask for another review of facts that a person rejected, and that *episode* states again.
 
-    A verdict says how two facts relate; here, a person refused one of them. *stated*: the ids of facts in *episode*.
+    Returns the ids of the verdicts by which they were rejected. *stated*: ids of facts in *episode*.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))

@@ -65,7 +65,8 @@ def find_entity_candidates(
 ) -> Flow[tuple[ByMention, int]]:
     """Return the stored entities that each of *mentions* may be, best first: ``({0: [entity, ...]}, changed_at)``.
 
-    The keys are indexes in *mentions*. ``changed_at``: the last time a predicate was learned, in microseconds, or 0.
+    The keys are indexes in *mentions*. ``changed_at`` is read by the same query for a later step: when a predicate was
+    last learned, in microseconds, or 0.
     *vectors*: embeddings of the names. *exact*: only entities of the same name. Raises `EmbeddingMismatch`.
     """
     names = [

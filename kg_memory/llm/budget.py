@@ -177,10 +177,10 @@ class BudgetMeter:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Pass on *effect*, a request of the flow, and return its result; count and limit the questions to the model.
+        """Yield *effect*, a request of the flow, and return its result; count and limit the questions to the model.
 
-        A query with the parameter `spent` also stores the costs since the last such query; one with `spent_since` also
-        reads the stored totals.
+        In a query, the parameter `spent` is filled in with the costs since the last such query, so that they are
+        stored; a query with `spent_since` also reads the stored totals.
         """
         match effect:
             case Every(flows):

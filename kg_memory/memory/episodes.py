@@ -293,9 +293,10 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the plan (how thoroughly to read) of `deepen`: *to* or else `Settings.plan`, at least ``"standard"``.
+    """Return the reading plan (how thoroughly to read) of `deepen`: *to* or else `Settings.plan`.
 
-    *reads* is False for a dry run. Raises `InputError` for an unknown plan, or if a model is needed and missing.
+    If that is less than ``"standard"``, the result is ``"standard"``. Raises `InputError` for an unknown plan, or
+    without a language model, which a dry run (*reads* is False) does not need.
     """
     if reads and engine.driver.model.by_rules:
         raise InputError("deepen needs a language model, and this memory reads by offline rules; name a model")

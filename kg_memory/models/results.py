@@ -101,7 +101,7 @@ class SearchResults(Value):
 
     @property
     def home(self) -> str | None:
-        """The first of `namespaces`, whose results are shown without the name of their namespace; None without any."""
+        """The first of `namespaces`, or None without any. Its results are shown without the name of a namespace."""
         return self.namespaces[0] if self.namespaces else None
 
     @property

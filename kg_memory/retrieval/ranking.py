@@ -113,8 +113,8 @@ class Instants:
 class QuestionView:
     """A question in the form that rerankers get: its text, its time, and the entities that it names.
 
-    `past`: its time has ended. `center`, `centers`: names and ids of the entities to search around. `named`: ids of the
-    entities in the text.
+    `past`: whether the time that it asks about is over. `center`: names of the entities to search around; `centers`:
+    their ids. `named`: ids of the entities in the text.
     """
 
     text: str

@@ -311,10 +311,10 @@ def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
 
 
 def _embed(lookup: Lookup, recipe: Recipe) -> Flow[Lookup]:
-    """Return *lookup* with the embeddings of its question, or with the error in `degraded`.
+    """Return *lookup* with two embeddings of its question: of all words, and without names of people, for messages.
 
-    The embedding for messages leaves out names of people. Errors: `EmbeddingMismatch`; the error of the model if
-    *recipe* searches by meaning only.
+    If the embedding model fails, `degraded` has its error; but if *recipe* searches by meaning only, the error is
+    raised. Raises `EmbeddingMismatch` for vectors of another model.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return lookup

@@ -206,7 +206,7 @@ def in_thread(task: Callable[[], Any]) -> Call:
 
 
 def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]:
-    """Call the method *verb* of *owner* and return the result; if there is an event loop, await ``a<verb>`` instead."""
+    """Yield a call of the method *verb* of *owner*, and return its result; on an event loop, ``a<verb>`` is awaited."""
     forms = getattr(owner, verb), getattr(owner, f"a{verb}")
     return (yield Call(*(partial(form, *args, **kwargs) for form in forms)))
 

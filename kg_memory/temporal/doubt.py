@@ -173,7 +173,7 @@ def _find_known_at(fact: Grounded, statements: Iterable[TimedStatement], last: B
 
 
 def _find_refutation(fact: Grounded, statements: list[TimedStatement], point: Point) -> Ending:
-    """Return when *fact* was found to be wrong, and when this became known, as an `Ending`.
+    """Return since when the memory does not believe *fact*, and when the refutation was stated, as an `Ending`.
 
     *statements*: the statements of *fact*. *point*: the time asked about.
     """

@@ -260,10 +260,10 @@ def _read_plan(padded: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(padded: str) -> tuple[bool, Predicate | None]:
-    """Return (whether the name has a word such as "also", the predicate or None).
+    """Return whether a predicate has a mark, a word such as "also", and its usual form (None if no rule knows it).
 
-    "_ALSO_LIVES_IN_" -> (True, ``ALSO_LIVES_IN``). "_ALSO_LIKES_" -> (True, ``LIKES``): LIKES allows several values
-    without ALSO.
+    "also" adds a value that replaces none: "_ALSO_LIVES_IN_" -> (True, ``ALSO_LIVES_IN``). A predicate with several
+    values needs no mark: "_ALSO_LIKES_" -> (True, ``LIKES``). *padded*: the predicate with "_" at both ends.
     """
     for mark, pattern in _MARKS:
         match = pattern.search(padded)

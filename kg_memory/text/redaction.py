@@ -206,7 +206,7 @@ def _redact_card(numbers: str) -> str:
 
 
 def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
-    """Return the index in *numbers* where the longest card number from the first group on ends; 0 if none.
+    """Return the index in *numbers* where the longest card number ends that starts with the first group; 0 if none.
 
     *groups* are ``(start, end)`` of the groups of digits in *numbers*.
     """

@@ -30,7 +30,7 @@ CHATS: Mapping[str, records.Chat] = {chat.name: chat for chat in (*MESSENGERS, *
 
 @dataclass
 class _Part:
-    """One file to read: the file that the caller named, or a file inside that folder or zip.
+    """One file to read: the file that the caller named, or a file inside the folder or zip that the caller named.
 
     *wanted* is its format; None detects the format from the content. *names* maps Slack user ids to user records.
     """

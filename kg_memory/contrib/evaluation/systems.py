@@ -82,9 +82,10 @@ class KGMemory:
         return Retrieved(str(found), sources, found.tokens)
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Return the expected cost of extracting facts from the unread episodes, and the expected tokens in a context.
+        """Estimate the cost of extracting facts from the unread episodes, and the tokens of one context.
 
-        A context is assumed to have *max_tokens* tokens.
+        Both are for a *conversation* of the benchmark. *max_tokens*: the limit of tokens in a context, which is assumed
+        to be reached.
         """
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
         return Usage(**{name: round(getattr(estimate, name).likely) for name in COSTS}), max_tokens

@@ -186,7 +186,7 @@ class ReflectionExecutor:
 
 
 def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return the ("configurable" values, context) of the running graph; with *config*, its values and None."""
+    """Return ("configurable" values, context) of the running graph, or (values of *config*, None) if it is given."""
     context = None
     if config is None:
         try:
@@ -204,7 +204,10 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of *former* before its own; both are such as ``{"messages": [...]}``."""
+    """Return *payload* with the messages of *former* put first; both are dicts, ``{"messages": [...]}``.
+
+    If its messages begin with those of *former*, *payload* is returned unchanged.
+    """
     old, new = _messages(former), _messages(payload)
     return payload if not old or new is None or new[: len(old)] == old else {**payload, "messages": [*old, *new]}
 

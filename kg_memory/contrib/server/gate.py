@@ -110,7 +110,7 @@ class RequestGate:
             )
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check the headers and the API key of a request, read its body if it must be limited here, and call the app.
+        """Check headers and API key of a request, read its body if its path has a limit of bytes, and call the app.
 
         Raises `ProblemError` for a request that is rejected.
         """

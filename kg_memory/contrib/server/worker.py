@@ -69,7 +69,10 @@ class Outbox:
         self._sending: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Tell the workers from now on whenever this process deletes data of users; unread episodes they find alone."""
+        """Notify the workers, from now on, when this process deletes data of users, so that they clear their caches.
+
+        They need no notice to find unread episodes, but find them sooner by `wake`.
+        """
         self._loop = asyncio.get_running_loop()
         clear_with_all(self)
 

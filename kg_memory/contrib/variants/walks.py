@@ -35,9 +35,9 @@ Received = dict[str, dict[str, float]]
 
 
 class Synapse(Part):
-    """Graph search by spreading activation, a number from 0 to 1 for each entity.
+    """Graph search by spreading activation: entities pass a number from 0 to 1 on to their neighbours.
 
-    It starts at the question's entities and weakens with each hop along a fact.
+    The number starts at the question's entities, and gets smaller with each hop along a fact.
     """
 
     method: Literal["synapse"] = "synapse"

@@ -137,7 +137,7 @@ class _Writer:
     variables: int = 0
 
     def start(self, start_kind: Owner, comparisons: Sequence[FieldComparison], node: _Node) -> None:
-        """Begin with the nodes of the kind *start_kind* that pass *comparisons*: *node*, or those linked to it."""
+        """Add Cypher that matches the nodes of *start_kind* which pass *comparisons*: *node*, or nodes linked to it."""
         if start_kind == node.kind:
             self.write(f"MATCH ({node.name}:{LABELS[start_kind]})")
             self.write(f"WHERE {self.all_of(comparisons, node)}", f"WITH {node.name}")
@@ -206,10 +206,10 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def write_linked_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Write clauses that compute whether nodes linked to *node* match each filter in *fields*.
+        """Add Cypher that computes whether nodes linked to *node* match the filters *fields*; return its variables.
 
-        Return the variables. The result has one Boolean variable for each kind of linked node: ``{filter: ["w1"]}``.
-        They are also added to *scope*.
+        A filter has one Boolean variable for each kind of linked node: ``{filter: ["w1"]}``. They are added to *scope*,
+        the variables that later clauses can use.
         """
         tests: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}

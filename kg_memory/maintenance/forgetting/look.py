@@ -246,7 +246,8 @@ def is_own_predicate(
 def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
     """Return the sentence and predicate of a fact without words that only deleted messages use.
 
-    Such texts are replaced by a plain sentence and the standard predicate: ``("Ann lives in Oslo", "LIVES_IN")``.
+    If one of them has such a word, it is replaced by a plain sentence, or by the standard predicate: ``("Ann lives in
+    Oslo", "LIVES_IN")``.
     *names*: entity names by id. *other_words*: the words of remaining messages about the fact.
     """
     subject, objects = names[fact["subject"]], sorted(names[id_] for id_ in fact["objects"])

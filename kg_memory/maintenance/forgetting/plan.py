@@ -209,7 +209,7 @@ def _remove_from_history(
 ) -> None:
     """Remove the statements of deleted messages from *history*, and all its data about the deleted facts *gone_facts*.
 
-    *gone_facts*: fact ids. *valid_again*: statements to add, because the message that corrected them is deleted:
+    *gone_facts*: fact ids. *valid_again*: statements to restore, because the message that corrected them is deleted:
     ``{"episode": id, "fact": id}``.
     """
     for id_, verdict in list(history.verdicts.items()):

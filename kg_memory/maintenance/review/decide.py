@@ -142,7 +142,7 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
     request.validate()
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
-        """Return the state of the verdict *stored* (how two facts relate) after the person's decision.
+        """Return the state of the verdict *stored* (how two facts relate) after the decision *request* of a person.
 
         *history*: the two facts with their statements. *time*: microseconds since the epoch.
         """

@@ -279,9 +279,10 @@ class GraphWriter:
         return row
 
     def _index(self, node: NodeLine, properties: Row) -> Row:
-        """Return words and vector of an imported node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
+        """Return word counts and vector of a node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
 
-        If ``embedding`` is None, ``text`` is the text to compute it from. Words that the file lacks are counted.
+        If the file has no word counts, they are computed from the text. If it has no vector, ``embedding`` is None, and
+        ``text`` is the text to compute it from.
         """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:

@@ -59,7 +59,7 @@ class Renaming:
         return self._ids.get(id_, id_)
 
     def _derive_ids(self, node: NodeLine) -> list[str]:
-        """Return the id of a node in the old and the new namespace; ``[]`` if its id is not a hash of its content."""
+        """Return two ids of a node, in the exported and in the new namespace; [] if ids of its kind are not hashes."""
         properties, namespaces = node.properties, (self._source, self.target)
         match node.label:
             case "Entity":

@@ -159,9 +159,9 @@ class LineMaker:
         return f", {'said ' if fact.valid_at else ''}{age_in_words(said, self.now)}" if is_old else ""
 
     def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
-        """Return the line of the message *first*, with the question it answers, and the times of the facts it states.
+        """Return the context line of the message *first*, with the question it answers, and the times of its facts.
 
-        *group* has all results on this line, such as messages with the same words and facts that only repeat them.
+        *group*: all search results that this line shows, such as messages with the same words and facts that repeat it.
         """
         episodes = [value for value in group if isinstance(value, Episode)]
         facts = [value for value in group if isinstance(value, Fact)]
@@ -304,5 +304,5 @@ def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -
 
 
 def join_warnings(line: FactLine) -> str:
-    """Join the warnings about a fact to a text that follows its dates: ", disputed, nothing known in its place"."""
+    """Return a fact's warnings as one text, to print after its dates: ", disputed, nothing known in its place"."""
     return "".join(f", {mark}" for mark in (line.mark, line.standing) if mark)

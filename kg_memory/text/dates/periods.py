@@ -136,7 +136,8 @@ def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
     """Return the last, current or next season that begins in the month *first_month* (6 for summer).
 
-    *offset*: -1 for the last season that ended before *now*, 0 for the current or else the next one, 1 for the next.
+    *offset*: -1 for the last season that ended before *now*, 1 for the first one that begins after *now*, 0 for the one
+    that contains *now* or, if none does, the first one after it.
     """
     seasons = [season(now.year + shift, first_month, now) for shift in (-2, -1, 0, 1, 2)]
     ended = [period for period in seasons if period.end is not None and period.end <= now]

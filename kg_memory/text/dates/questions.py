@@ -189,7 +189,10 @@ def _question_part(question: str) -> tuple[int, str] | None:
 
 
 def _question_sentence(text: str) -> tuple[int, int] | None:
-    """Return ``(start, end)`` of the only question in *text*, or of its only sentence; None if it has several."""
+    """Return ``(start, end)`` of the question in *text* if it has exactly one, or of its sentence if it has only one.
+
+    Otherwise, the result is None.
+    """
     sentences = []
     start = 0
     for match in [*_SENTENCE_END.finditer(text), None]:

@@ -247,8 +247,8 @@ def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
 def _pair(row: Row, first: str, second: str, first_places: Places, second_places: Places) -> Columns:
     """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``.
 
-    *first*, *second*: the columns of *row* with the ids, and the keys of the result. *first_places*, *second_places*:
-    map ids to indexes. Pairs with an unknown id are left out.
+    *row* has two lists of ids of equal length under the keys *first* and *second*; the result has the same keys.
+    *first_places*, *second_places*: map ids to indexes. Pairs with an unknown id are left out.
     """
     one, other = first_places.of(_parse(row[first])), second_places.of(_parse(row[second]))
     there = (one >= 0) & (other >= 0)
