@@ -83,7 +83,7 @@ class LocalHost(Host, Protocol):
         """
 
     def fetch(self) -> Any:
-        """Return the server's binaries like `find`; download them first if they are missing.
+        """Return the server's binaries, as the method `find` does, but download them first if they are missing.
 
         Errors: `DatabaseMissing` if they cannot be downloaded.
         """

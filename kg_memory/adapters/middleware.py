@@ -229,7 +229,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return self._answer_outage(request, error)
 
     def _turn(self, runtime: Runtime[Any]) -> Turn:
-        """Return a new `Turn` that begins now, in the namespace and thread of this agent run."""
+        """Return a `Turn` (record of a conversation turn) that begins now, in the namespace and thread of this run."""
         place = place_of(self._template, runtime.context, get_config())
         space, others, now = place.namespace, list(place.recall_from), datetime.now(UTC).isoformat()
         return Turn(namespace=space, recall_from=others, thread=place.thread, began=now, reached=True, saved=[])

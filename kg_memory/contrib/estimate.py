@@ -202,8 +202,9 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
     """Return the lowest, likely and highest number of tokens, including follow-up questions.
 
-    *sure*, *likely*: an upper bound and the likely number without follow-up questions. *follows*, *most*: the likely
-    and the highest number for follow-up questions.
+    *sure*, *likely*: the highest and the likely number without follow-up questions. *follows*, *most*: the likely and
+    the highest number to add for follow-up questions. The lowest number is *likely*, or 0.7 times *sure* if that is
+    less and *follows* is not 0.
     """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))

@@ -68,7 +68,7 @@ class Sweep:
         self.report()
 
     def report(self) -> None:
-        """Call `on_progress`, if it is not None, with everything evicted so far."""
+        """Call `on_progress`, if it is not None, with an `EvictionResult` of everything evicted so far."""
         if self.on_progress:
             self.on_progress(self.result())
 

@@ -101,9 +101,9 @@ class Database:
         self._servers = self._former = None
 
     def change_counters(self, key: str) -> tuple[int, int]:
-        """Return two counters, of connects and of times when the graph *key* was missing.
+        """Return how often connections were opened, and how often the graph *key* was missing or deleted: ``(1, 0)``.
 
-        If one of them rises, check the graph again.
+        If one of these counters has risen, check the graph again.
         """
         return self.generation, self._absences[key]
 
@@ -385,7 +385,7 @@ class Database:
                 self._host.close()
 
     async def aclose(self) -> None:
-        """Close all connections, including those of the running event loop, and the host."""
+        """Close all connections, including those of the running event loop, and release the `Host` of the server."""
         self.closed = True
         if self.replica is not None:
             await self.replica.aclose()

@@ -87,9 +87,9 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Replace in *history* the statements of the message in *draft* by its new statements of *facts*.
+    """Record in *history* that the message in *draft* states *facts*, in place of its old statements of these facts.
 
-    A statement records that a message states a fact, with the dates that it gives.
+    A statement has the dates that the message gives. Refuted facts get none; facts of earlier parts keep theirs.
     """
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
@@ -295,7 +295,7 @@ def premise_rows(facts: Sequence[StatedFact]) -> list[JSON]:
 
 
 def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
-    """Return query rows for the *facts* to which a `Rule` applies, by its kind: ``{"placed": [...], ...}``."""
+    """Return query rows for *facts* in a `Rule` (two facts imply a third), by kind of rule: ``{"placed": [...]}``."""
     rows: dict[str, list[JSON]] = {"placed": [], "shared": []}
     for fact in facts:
         for rule in RULES:

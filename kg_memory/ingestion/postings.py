@@ -86,10 +86,10 @@ def lent_terms(episode: Row) -> Mapping[str, int]:
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return the words of a neighbouring message, under which a short message is also indexed, with weighted counts.
+    """Return the words under which a message is indexed because a neighbouring message has them, with weighted counts.
 
-    Example with *weight* 2: ``{"ski": 1} -> {"ski": 2}``. *lent*: the neighbour's word counts. *length*: the number
-    of words of the indexed message; if it is above `LONG`, the result is empty.
+    Each count in *lent*, the neighbour's word counts, is multiplied by *weight*: with 2, ``{"ski": 1} -> {"ski": 2}``.
+    *length*: the number of words of the indexed message; if it is above `LONG`, the result is empty.
     """
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 

@@ -59,9 +59,10 @@ def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001
 
 
 def refresh(since: int, before: int) -> Flow[None]:
-    """Write new summaries of entities whose summary became outdated at the time *since*, or before the time *before*.
+    """Write new summaries of entities whose summary was marked as outdated at exactly *since*, or before *before*.
 
-    Both are microseconds since the epoch. *before* is for summaries that a crashed process left outdated.
+    Both are microseconds since the epoch. *since* finds the marks of one message (0: none), *before* also those that a
+    crashed process left.
     """
     while True:
         records = yield from fetch(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
@@ -132,8 +133,8 @@ class _LongSummary:
     def show(self, index: int) -> JSON:
         """Return the entity and its facts as JSON for the prompt: ``{"id": 0, "summary": "Ann skis.", ...}``.
 
-        *index* is the id. The summary is the stored text of the model. Without one, it is "" if the prompt shows all
-        facts, else the stored summary.
+        *index* is the id. The summary is the text that the model wrote last. If there is none, it is the stored summary
+        or, if the prompt shows all facts, "".
         """
         before = self.row["summary"] if self.row["total"] > MOST_SHOWN else ""
         shown = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}

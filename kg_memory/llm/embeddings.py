@@ -96,7 +96,10 @@ class OrderedVectors:
         self._client = client
 
     def create(self, **arguments: Any) -> Any:
-        """Return the response of the client for *arguments* (an awaitable from an async client), in order."""
+        """Return the client's response to *arguments*, with its vectors in the order of the texts.
+
+        An async client gives an awaitable of it.
+        """
         response = self._client.create(**arguments)
         return self._wait(response) if isawaitable(response) else _in_order(response)
 

@@ -253,10 +253,11 @@ def with_retries(
 
 
 def blame_input(failure: RequestFailure, probe: Call, timeout: float | None) -> Flow[RequestFailure]:
-    """Return *failure*, which outlasted all retries, as neither transient nor of the account if the input caused it.
+    """Return *failure*, marked as permanent and without its HTTP status if the input caused it; otherwise unchanged.
 
-    The input is to blame if the server answers *probe*, a short request of the same form, within *timeout* seconds. A
-    server that is away or overloaded, or refuses the key, answers neither; a firewall may refuse one text (403).
+    *failure* outlasted all retries. The input is to blame if the server answers *probe*, a short request of the same
+    form, within *timeout* seconds. A server that is overloaded or refuses the key does not answer *probe* either, but a
+    firewall may refuse one text (403).
     """
     is_input = failure.transient and not failure.rate_limited and not failure.shutdown
     if not is_input and failure.status not in OF_ACCOUNT:
@@ -326,8 +327,8 @@ def make_error(
 ) -> KGMemoryError:
     """Return the error for a failed request to *subject*, such as "the model gpt-5", with advice in its message.
 
-    *remedies* are tried before the common ones. *kinds* are the classes of transient errors, and of those without a
-    remedy. *url* is the name of the server's URL for users.
+    The first remedy that applies decides: *remedies* come before the common ones. *kinds*: the classes for transient
+    errors and for errors without a remedy. *url*: how the message calls the setting with the server's URL.
     """
     status, moved = failure.status, failure.status is not None and failure.status < 400
     common: Iterable[Remedy] = (  # redirects are not followed, so that texts do not leak

@@ -93,9 +93,9 @@ class Estimate(Value):
 
 
 class Dropped(Value):
-    """An entity or fact that the model extracted but that was not stored: its `text`, and the `reason`.
+    """Something in a message that was not stored, or not read: its `text`, and the `reason`.
 
-    `kind`: ``part`` is a part of a long text that the model refused to read.
+    `kind`: "entity" or "fact" (extracted, but not stored), or "part" (of a long text: the model refused to read it).
     """
 
     kind: Literal["entity", "fact", "part"]

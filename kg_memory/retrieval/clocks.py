@@ -218,9 +218,9 @@ Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the point in time at which to check facts: the last instant of *window*, else *believed_at*.
+    """Return the point in time at which to check facts: the last instant of *window*, as known at *believed_at*.
 
-    The latter is used if *window* is None or has no end. Facts are checked as the memory knew them at *believed_at*.
+    Without a *window*, or if it has no end, it is *believed_at* itself. Times are microseconds since the epoch.
     """
     until = OPEN_END if window is None else window[1]
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
@@ -378,9 +378,9 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact in one of its periods, is an accepted state ("lives in") that has ended by *point*.
+    """Return whether *row*, a fact and one of its periods, is an accepted state ("lives in") and over at *point*.
 
-    Its predicate must be in the present tense, or have one value at a time, such as LIVES_IN.
+    Accepted: it waits for no review. State: its predicate is in the present tense, or has one value, such as LIVES_IN.
     """
     fact, belief = row["fact"], row["belief"]
     if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":

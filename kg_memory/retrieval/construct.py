@@ -216,7 +216,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
 def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -> Flow[list[Fact]]:
     """Return the facts stated by the messages *episodes* (ids) that ended without a replacement: a car that was sold.
 
-    The list is empty without a context, with a filter, or for a question about a period.
+    The list is empty if *question* asks for no context (text for a prompt), has a filter, or is about a period.
     """
     instants = found.instants
     if not question.max_tokens or question.where or instants.until - instants.since > 1:
@@ -247,7 +247,8 @@ def _complete(
 ) -> Flow[list[Episode]]:
     """Add remarks ("no longer so since May"), and the questions that they answer, to the messages *episodes*.
 
-    Messages to which a remark refers are inserted in place of the last messages. *stored*: database rows by id.
+    Messages to which a remark refers, and answers to questions among *episodes*, are inserted. The same number of
+    messages is dropped at the end. *stored*: database rows by id.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}

@@ -153,7 +153,7 @@ Feature = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Values of one search result that a reranker may use, such as its age; other values are defaults."""
+    """Values of one search result for rerankers, such as its age; fields that no reranker needs keep their defaults."""
 
     stated_at: int = 0
     """The time of an episode, or of the latest statement of a fact, in microseconds since the epoch."""
@@ -215,7 +215,7 @@ class Needs:
 
     @property
     def all_features(self) -> frozenset[Feature]:
-        """All features that are needed for at least one kind of result: ``frozenset({"hops"})``."""
+        """All features (values that rerankers use, such as "hops") that are needed for at least one kind of result."""
         return frozenset(feature for kind in KINDS for feature in self.for_kind(kind))
 
     @property
@@ -313,9 +313,9 @@ def rrf(rankings: Sequence[Ranking], weights: Sequence[float], k: float = 10.0) 
 
 
 def relative_shares(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[str, float]:
-    """Return the weighted mean of each id's scores in *rankings*, each scaled to `LAST` to 1: ``{"f1": 0.8}``.
+    """Return the weighted mean of each id's scores in *rankings*: ``{"f1": 0.8}``.
 
-    The best id of a ranking gets 1, its last `LAST`, and a missing id 0. If all scores are equal, all get 1.
+    Each ranking is scaled first: its best id to 1, its last to `LAST`, equal ones all to 1; a missing id gets 0.
     """
     fused = {id_: 0.0 for ranking in rankings for id_, _ in ranking}
     total = sum(weights) or 1.0

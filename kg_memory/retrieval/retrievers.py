@@ -81,9 +81,9 @@ class Scope:
     ) -> Flow[list[Scored]]:
         """Run the search *query*, and return the best `limit` results that pass the filter as ``(id, score)``.
 
-        The query looks at a number of nodes, its parameter named *param*: at first *first* (0: `self.examined`). While
-        too few of them pass the filter, it is run again with `DEEPER` times as many, up to *max_examined*. *min_texts*
-        is the least number of texts to score, its parameter ``looked``.
+        The query parameter *param* says how many nodes to look at. It begins with *first* (0: `self.examined`). While
+        too few nodes pass the filter, the query runs again with `DEEPER` times as many, until *max_examined* is
+        reached. *min_texts*: if not 0, the least value of the query parameter ``looked``, the number of texts to score.
         """
         examined = first or self.examined
         while True:
@@ -103,7 +103,10 @@ def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Run a list of database reads as one query and return the rows of each; pass on any other *effect* (request)."""
+    """Run a list of database reads as one query, and return the rows of each.
+
+    Any other *effect* (I/O request) is performed unchanged, and its result returned.
+    """
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries

@@ -48,12 +48,13 @@ RECENT = 4
 class Lookup:
     """The data that is read before a search: embeddings, word statistics, and the entities that the question names.
 
-    - `text`: the question, with the asker's name in place of "I" if it is stored.
+    - `text`: the question, with the asker's name in place of "I" if this name is stored.
     - `asked`: how often the question's words are stored. `lengths`: the mean length of texts by kind.
+      `share_statistics` changes both to the figures of all searched namespaces.
+    - `sizes`: the number of stored nodes by kind, in this namespace only.
     - `vector`: the embedding of `text`. `episode_vector`: a variant of it for searching messages.
-    - `centers`: name hashes of the option `center`. `known`: hashes of those names of the question that are stored.
-    - `origins`: the entities from which to follow facts. `names`: ids of the entities in `where`, by name hash.
-    - `sizes`: the number of stored nodes by kind; the counts in `asked` are those of all namespaces that are searched.
+    - `centers`: hashes of the names in the option `center`. `known`: hashes of names in the question that are stored.
+    - `origins`: the entities from which to follow facts. `names`: entity ids for names in the filter, by name hash.
     - `any_unread`: whether some messages await extraction. `degraded`: the embedding error, or None.
     """
 
@@ -100,8 +101,9 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
 def find_candidates(question: SearchQuery, time: QuestionTime, namespaces: Sequence[str]) -> Flow[Found]:
     """Return the facts, entities, communities and messages that may answer *question*, and how probably they do.
 
-    Of several *namespaces*, the result is as if one held the data of all: words weigh by how often all contain them,
-    messages are compared with one embedding of the question, and the graph is followed from the best results of all.
+    The result for several *namespaces* is as if one namespace held the data of all. The weight of a word depends on how
+    often all of them together contain it. All messages are compared with the same embedding of the question. The graph
+    is followed only from the results that are the best of all namespaces.
 
     *time*: the time that the question is about. The probability is None if facts and messages are not searched by
     words. Errors: `InputError` if no namespace knows an entity in `center`.
@@ -242,7 +244,7 @@ def _follow_graph(
 
 
 def _only(own: Hits, best: Hits, most: int) -> Hits:
-    """Return the results *own* that are among the first *most* of *best*, by words or by meaning."""
+    """Return the results of *own* that are in the top *most* of *best*, in the ranking by words or by meaning."""
     kept = {*best.words[:most], *best.meaning[:most]}
     return Hits(*([hit for hit in own.of(way) if hit in kept] for way in RETRIEVERS))
 

@@ -88,8 +88,9 @@ class Origins:
 class Surroundings:
     """The facts, entities, communities and episodes (messages) in the graph near the first search results.
 
-    `links`: facts by id. `activity`, `communities`: weights of entities and communities by id. `named`: the ids of the
-    entities named in a fact's sentence, by fact id. `episodes`: rows with speaker and mentions, by id.
+    `links`: facts by id. `activity`, `communities`: how near entities and communities are to the start, as weights by
+    id. `named`: ids of the entities that a fact's sentence names, by fact id. `episodes`: rows with speaker and
+    mentions, by id.
     """
 
     links: Links
@@ -193,9 +194,9 @@ def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flo
 def read_fact_links(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return the facts *ids*, the facts that name one of *things* in their sentence, and the things that each names.
+    """Return the facts *ids*, together with the facts whose sentence names one of the entities *things* (ids).
 
-    *things*: entity ids. The first value has the facts by id, the second is ``{fact id: ids of things}``.
+    The first value has all of these facts by id. The second has the ids of the named entities by fact id.
     """
     if not ids and not things:
         return {}, {}
@@ -211,8 +212,8 @@ def read_fact_links(
 def _read_details(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
     """Return the details of found *episodes* (messages) as database rows by id: ``{"m1": {"speaker": "Ann", ...}}``.
 
-    ``mentions``: it mentions an entity in *named*. ``unread``: its facts are not extracted yet. ``nearness``: its
-    similarity to the question's embedding *vector*, or None.
+    More keys: ``mentions``, whether the message mentions an entity in *named* (name hashes by entity id); ``unread``,
+    whether its facts are not extracted yet; ``nearness``, its similarity to *vector* (an embedding), or None.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_details(mentions=bool(named), nearness=vector is not None and bool(nearest))

@@ -55,7 +55,7 @@ TURN: ContextVar[Callable[[], AbstractAsyncContextManager[Any]]] = ContextVar("T
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """An *effect* on the graph of *namespace*, whichever namespace the flow runs in."""
+    """A request to perform *effect* on the graph of *namespace*, not on the graph of the flow that yields it."""
 
     namespace: str
     effect: OnGraph

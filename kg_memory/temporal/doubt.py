@@ -72,11 +72,11 @@ class Grounded:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of a fact on which other facts depend; they are doubtful, unless stated again from *known_at* on.
+    """The end of a fact on which other facts depend.
 
-    *since*: when it ended, or was *refuted* (found to be wrong). *known_at*: when the memory learned of it.
-    *by_saved_at*: compare *known_at* with the time at which a statement was saved, not with the
-    time of its message. Times are microseconds since the epoch.
+    A dependent fact is doubtful unless it was stated again at *known_at* or later. *since*: when the fact ended, or was
+    *refuted* (found to be wrong). *known_at*: when the memory learned of it. *by_saved_at*: the time of a statement is
+    when it was saved, not the time of its message. Times are microseconds since the epoch.
     """
 
     since: int

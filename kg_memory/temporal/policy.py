@@ -32,15 +32,14 @@ Weight = float
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The relation of two facts, *new* and *existing* (ids), and its effect, the *ruling*.
+    """The relation of two facts, *new* and *existing*, and its effect, the *ruling*.
 
+    - *new*, *existing*: the ids of the facts. Both are the same if the verdict is about a single fact.
     - *ruling*: "supersedes" (*new* ended *existing*), "conflicts" (one of them is not believed), "both" (both are),
       "waiting" (a person must decide), "refused" (a person rejected a fact), or the outcome of a plan.
-    - *kind*: the ruling of a "waiting" verdict once a person accepts it.
+    - *kind*: the ruling that a "waiting" verdict gets once a person accepts it.
     - *preferred*: the id of the fact that the model believes.
     - *refused*: the id of the fact that a person rejected, at *refused_at* (microseconds since the epoch).
-
-    Both ids are the same if the verdict is about a single fact.
     """
 
     new: str
@@ -53,7 +52,10 @@ class Verdict:
 
     @property
     def plan(self) -> str:
-        """The id of the plan, if the ruling is the outcome of a plan: of the fact that is not *preferred*."""
+        """The id of the planned fact, if `ruling` is an outcome of a plan, such as "fulfilled".
+
+        It is the one of the two facts that is not `preferred`.
+        """
         return self.existing if self.preferred == self.new else self.new
 
     @property

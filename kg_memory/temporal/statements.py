@@ -127,10 +127,10 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
 
 
 def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -> list[Statement]:
-    """Return the *statements* of one fact, earliest first, after each correction has changed the dates before it.
+    """Return the *statements* of one fact, earliest first, with their dates replaced by those of later corrections.
 
-    For example, "since 2021" becomes "since 2020" by the correction "No, since 2020". A statement after a correction
-    that gives other dates counts as a correction too. ``may_change(a, b)``: whether *a* may correct or end *b*.
+    For example, the correction "No, since 2020" changes "since 2021" to "since 2020". A later statement with other
+    dates than a correction counts as a correction too. ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     current: list[Statement] = []
     for statement in sorted(statements, key=lambda one: (one.order, one.valid_at, one.invalid_at, one.width)):

@@ -200,7 +200,7 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _predicate_of_tense(name: str, base: Predicate) -> Predicate:
-    """Return the predicate for *name*, a tense of *base* ("SELLS" of SOLD): *base* itself if it is single-valued."""
+    """Return *base* if it is single-valued, else a new predicate *name*, another tense of *base* ("SELLS" of SOLD)."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 

@@ -142,9 +142,9 @@ def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: 
 def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
     """Return the sentences of *text* that contain most of *words*, in about *length* characters at most.
 
-    Of sentences with equally many, the one with more other words comes first, which a greeting has not. Where there is
-    room, the sentences after these are added. "…" replaces the sentences that are left out. A text that is short enough
-    is returned unchanged.
+    Of two sentences with equally many of *words*, the one with more words in all is preferred, since a greeting has
+    few. Where there is room, the sentences after these are added. "…" replaces the sentences that are left out. A text
+    that is short enough is returned unchanged.
     """
     if len(text) <= length:
         return text

@@ -121,7 +121,7 @@ def sweep() -> Flow[int]:
 
 
 def _stamps(count: int) -> Flow[list[int]]:
-    """Return *count* strictly increasing times, one for each put; the first is now, in microseconds since the epoch."""
+    """Return *count* increasing times from now on, one for each item to store, in microseconds since the epoch."""
     stamps: list[int] = []
     for _ in range(count):
         stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield

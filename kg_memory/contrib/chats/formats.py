@@ -53,7 +53,7 @@ _ENDS = re.compile(r".{1,60}\b\d{1,2}:\d\d(?:\s?[AaPp]\.?[Mm]\.?)?\W{0,3}")
 
 
 def is_dialogue(lines: Sequence[str]) -> bool:
-    """Return whether *lines* look like a chat in an unknown form: at least three, and a quarter, are or have stamps."""
+    """Return whether *lines* look like a chat: at least three, and a quarter of all, begin or end with a time stamp."""
     stamped = sum(bool(_BEGINS.match(line) or _ENDS.fullmatch(line)) for line in lines)
     return stamped >= 3 and stamped * 4 >= len(lines)
 

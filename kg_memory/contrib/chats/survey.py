@@ -34,7 +34,7 @@ class Survey:
     last: datetime | None
 
     def describe(self) -> str:
-        """Return a line of text with the format, the counts, the most frequent speakers and the time range."""
+        """Return a line of text about the chat file: its format, counts, most frequent speakers and time range."""
         more = len(self.speakers) - _SHOWN_SPEAKERS
         names = [*self.speakers[:_SHOWN_SPEAKERS], *([f"{more} more"] if more > 0 else [])]
         parts = [self.format, count_noun(self.conversations, "conversation"), count_noun(self.messages, "message")]

@@ -32,7 +32,7 @@ _PAUSE = 2.0
 
 
 def evaluate(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory evaluate``; return the exit code: 0, or 1 if steps failed or are not done yet."""
+    """Run ``kg-memory evaluate`` to compare memory systems; return 0, or 1 if steps failed or are not done yet."""
     if arguments.list:
         return _list(screen)
     if arguments.dataset is None:

@@ -49,8 +49,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
 
     The input is ``{"messages": [...]}``, as for `MemoryManager`. *store*: a `GraphMemory` or LangGraph store; None
     means the store of the running graph. The model sees the *query_limit* memories that best match the last messages,
-    or queries that *query_model* writes. *default*, or the result of *default_factory* for the config, is stored if
-    there is no memory yet. *phases*: extra passes. Errors: `SettingsError` for an invalid argument.
+    or queries that *query_model* writes. If there is no memory yet, *default* or ``default_factory(config)`` (with the
+    config of the run) is stored. *phases*: further rounds in which the model revises the memories. Errors:
+    `SettingsError` for an invalid argument.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return SearchItem(namespace, DEFAULT, value, time, time)
 
     def _to_default(self, default: Any) -> BaseModel:
-        """Return *default* as an instance of the first schema that accepts it, or raise `SettingsError`."""
+        """Return *default* as an instance of the first of `schemas` that accepts it, or raise `SettingsError`."""
         if isinstance(default, BaseModel):
             return default
         values = {"content": default} if isinstance(default, str) else default

@@ -210,7 +210,7 @@ class Blocks:
         return self._fill(self._find(label).per, context)
 
     def _find(self, label: str) -> Block:
-        """Return the declaration of the block *label*, also for the label of a proposed text: "human-proposal"."""
+        """Return the block *label*, also an extra block with the text proposed for another block: "human-proposal"."""
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:

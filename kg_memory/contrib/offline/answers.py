@@ -268,7 +268,10 @@ def _judge(fields: Fields) -> Answer:
 
 
 def _predicates(fields: Fields) -> Answer:
-    """Answer the prompt for standard names of predicates: keep each name, since the caller has resolved synonyms."""
+    """Answer the prompt for standard names of predicates, without a model: each name stays as it is.
+
+    The caller replaces known synonyms before it asks.
+    """
     predicates = []
     for predicate in fields["predicates"][:MOST]:
         name = predicate["name"]

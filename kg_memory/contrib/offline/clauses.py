@@ -84,10 +84,10 @@ def is_disclaimed(text: str, at: int) -> bool:
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return the predicate and the change that a verb states, or None if it states no fact.
+    """Return the predicate and the change that a verb states in its sentence, or None if it states no fact.
 
-    "I want to live in Oslo" gives ("PLANS", "plans"). *predicate* and *change* are for the plain verb, such as
-    "LIVES_IN" and "is". *verb* is its position in *text*.
+    *predicate* and *change* are the meaning of the verb alone: "LIVES_IN" and "is" (true now) for "live in". The words
+    around it can change this: "I want to live in Oslo" gives ("PLANS", "plans"). *verb* is its position in *text*.
     """
     before, words = text[: verb[0]], text[slice(*verb)]
     if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
@@ -315,7 +315,7 @@ def _is_verb(word: str, noun: str) -> bool:
 
 
 def _agrees(noun: str, verb: str) -> bool:
-    """Return whether *noun* and *verb* agree in number: "friends help" and "a friend helps", not "cultural fit"."""
+    """Return whether *noun* and *verb* agree, so that only one ends in "s": "friends help" and "a friend helps"."""
     return noun.endswith("s") != (verb.endswith("s") and not verb.endswith("ss"))
 
 

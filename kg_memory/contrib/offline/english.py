@@ -137,7 +137,7 @@ class _SentenceReader:
         self.mentions = [mention for mention in inside if not self._is_address(mention)]
 
     def read(self) -> list[TextStatement]:
-        """Return the statements of the sentence: those of its verbs or, without any, one that links its mentions."""
+        """Return the statements of the sentence: those of its verbs or, without any, one about all its entities."""
         statements = [statement for match in self._matches() for statement in self._read_match(*match)]
         told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
         statements = self._with_clauses(statements)
@@ -342,8 +342,9 @@ class _SentenceReader:
     def _name_before(self, before: str, begin: int, *, allow_unnamed: bool) -> Mention | None:
         """Return the last entity mentioned in ``before[begin:]`` if it can be the subject of the next verb; else None.
 
-        It can be if only light words, such as "really", follow it; a named thing must also begin the clause. *begin*:
-        where the verb's clause begins. *allow_unnamed*: accept a thing without a name, such as "the car".
+        Only light words, such as "really", may stand between the entity and the verb. They alone may also stand before
+        the entity if it has a name and is no person, relative or organisation. *begin*: where the verb's clause begins.
+        *allow_unnamed*: accept a thing without a name, such as "the car".
         """
         for mention in reversed(self.mentions):
             end = mention.end - self.start

@@ -270,7 +270,7 @@ _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
 
 
 def _is_field(fact: JudgedFact) -> bool:
-    """Return whether *fact* has the form of a fact from a single-valued field of a JSON record."""
+    """Return whether *fact* looks like a fact from a JSON field with one value, such as "Order 17: item is Chair"."""
     return fact.sentence.startswith(f"{fact.subject}: ") and " is " in fact.sentence
 
 

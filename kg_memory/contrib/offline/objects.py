@@ -123,7 +123,7 @@ def _object_from_words(words: re.Match[str], offset: int, kind: str) -> Mention 
 
 
 def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether the phrase *free* contains the unnamed *mention*: "senior engineer" contains "engineer"."""
+    """Return whether the phrase *free* contains *mention*, a thing without a name: "senior engineer", "engineer"."""
     return not mention.named and free.start <= mention.start and mention.end <= free.end
 
 

@@ -147,7 +147,7 @@ def _fill(
 
 
 def _add(draft: _SubTopicDraft, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the line of the sub-topic *draft* with the same sentence and dates, or else as a new line.
+    """Add *state* to the sub-topic *draft*: to the line with the same sentence and dates, or else as a new line.
 
     A new line is cut after about *max_tokens* tokens.
     """

@@ -82,8 +82,8 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 class TopicSchema:
     """The topics and sub-topics of profiles, with the rules by which `place` finds the sub-topic of a fact.
 
-    `words` are rules (text, word stems, (topic, sub-topic)): a fact's sentence must contain text and stems. `names`
-    maps predicates to (topic, sub-topic) pairs.
+    `words`: rules such as ``("", {"allergi"}, ("diet", "allergies"))``. A fact belongs to this topic and sub-topic if
+    its sentence contains the text (here "") and all word stems. `names`: (topic, sub-topic) pairs by predicate.
     """
 
     topics: Mapping[str, Topic]

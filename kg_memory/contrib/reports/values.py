@@ -83,8 +83,8 @@ class Fading(Value):
 class Counts(Value):
     """Numbers of changes in a period.
 
-    `episodes` were saved. `recorded` counts the periods of facts that were recorded as true, and `closed` counts those
-    that were withdrawn or replaced.
+    `episodes`: messages saved. `recorded`: beliefs saved; a belief is a period in which a fact counts as true.
+    `closed`: beliefs withdrawn or replaced.
     """
 
     episodes: int = 0

@@ -160,7 +160,7 @@ def _take(database: Database, key: str, step: str) -> list[list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* with its parameters replaced, and its numbers rounded to six digits."""
+    """Return *value* with names of parameters ("$past") replaced by their values, and numbers rounded to six digits."""
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, list):

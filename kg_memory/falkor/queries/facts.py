@@ -48,8 +48,9 @@ _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
     """Return the Cypher query for verdicts (how two facts relate) and the decisions that people made about them.
 
-    *page* matches the verdicts as ``v``, and *order* sorts them. *carried* names variables for *order*: ``"last, "``.
-    *more* adds fields of a decision: ``", .before"``.
+    *page*: clauses that match the verdicts as ``v``: ``"MATCH (v:Verdict {id: $id})"``. *order* sorts them. *carried*:
+    variables of *page* that *order* needs, each followed by a comma: ``"last, "``. *more*: further properties of a
+    decision to return: ``", .before"``.
     """
     return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)

@@ -326,9 +326,9 @@ RETURN d.id AS id, collect(e.id) AS entities
 def episode_details(*, mentions: bool, nearness: bool) -> str:
     """Return the Cypher query for details of the messages ``$ids``, by which a search ranks them: a row for each.
 
-    Columns: `id`; `speaker`; `unread`, whether its facts are not extracted yet; `mentions`, with *mentions* whether it
-    mentions one of the entities ``$entities``; `nearness`, with *nearness* the similarity to ``$vector`` of messages in
-    ``$nearest``.
+    - `id`, `speaker`; `unread`: whether the facts of the message are not extracted yet.
+    - `mentions`: whether it mentions one of the entities ``$entities``; always false without *mentions*.
+    - `nearness`: its similarity to ``$vector`` if it is one of ``$nearest``, else NULL; always NULL without *nearness*.
     """
     mentioned = """
 OPTIONAL MATCH (d)-[:MENTIONS]->(e)

@@ -181,9 +181,9 @@ class _Writer:
     def require_linked(
         self, kind: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Write clauses that drop rows whose *node* has no link to a *kind* node that passes *comparisons*.
+        """Write Cypher that keeps only rows whose *node* is linked to a node of *kind* that passes *comparisons*.
 
-        The variables *carried* stay available.
+        *carried*: the variables that later clauses can still use.
         """
         linked = self.linked_node(kind)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
@@ -352,7 +352,7 @@ def _place(name: str, node: _Node) -> str:
 def _by_node_kind(fields: Fields, kind: Holder) -> dict[Owner, list[FieldComparison]]:
     """Return the comparisons of *fields* by the kind of node that they test: ``{"fact": [...], "episode": [...]}``.
 
-    Comparisons of beliefs (periods of facts) are under "fact", unless *kind* is "fact".
+    *kind*: that of the filtered node; if it is "fact", comparisons of beliefs are under "belief", otherwise "fact".
     """
     groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
@@ -362,7 +362,7 @@ def _by_node_kind(fields: Fields, kind: Holder) -> dict[Owner, list[FieldCompari
 
 
 def _cost(fields: Fields, start_kind: Owner, node: _Node) -> int:
-    """Return how slow it is to find *node* from linked *start_kind* nodes, from 0 (a field is indexed) to 3."""
+    """Return the cost of a query that starts at *start_kind* nodes to find *node*: 0 (a field is indexed) to 3."""
     comparisons = _by_node_kind(fields, node.kind)[start_kind]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
@@ -383,7 +383,7 @@ def _values(comparison: FieldComparison) -> tuple[Plain, ...]:
 
 
 def _to_stored(comparison: FieldComparison, value: Plain) -> Any:
-    """Return *value* as the graph stores it in the field of *comparison*: times in microseconds, threads as keys."""
+    """Return *value* as the graph stores it in the field of *comparison*: times in microseconds, threads as hashes."""
     name, owned = comparison.field, field_of(comparison)
     if owned.holds == "time":
         open_end = OPEN_START if name == "valid_at" else OPEN_END

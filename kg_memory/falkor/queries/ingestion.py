@@ -14,9 +14,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return Cypher clauses that read the latest facts of the entities ``e``, whose summaries are outdated.
+    """Return Cypher clauses that read the latest facts of each entity ``e``, to write its summary again.
 
-    *carried* names the variables that the query still needs, each followed by a comma: ``"id, evicted, "``.
+    The clauses before them must match the entities with outdated summaries as ``e``. *carried* names the variables that
+    the query still needs, each followed by a comma: ``"id, evicted, "``.
     """
     # MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most

@@ -31,10 +31,10 @@ LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
 
 
 def read_ledger_before(*carried: str) -> str:
-    """Return Cypher clauses that read the counts of model calls and tokens as ``ledger``.
+    """Return Cypher clauses, to be put before RETURN, that read the counts of model calls and tokens as ``ledger``.
 
-    *carried* are the variables that the rest of the query needs. The parameters ``$spent_since`` and ``$spent_today``
-    are days since the epoch.
+    ``ledger`` has the sums since the day ``$spent_since`` and those of the day ``$spent_today`` (days since the epoch).
+    *carried* are the variables that the rest of the query needs.
     """
     return f"""
 OPTIONAL MATCH (s:Spent)

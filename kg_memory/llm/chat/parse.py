@@ -96,9 +96,10 @@ def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> Pars
 
 
 def _join_parts(objects: Sequence[Any], kind: type[BaseModel]) -> list[Any]:
-    """Return one object made of *objects*, which have different lists of *kind*, in a list; [] if two have the same.
+    """Join *objects*, each with other list fields of the model *kind*, to one object; return it in a list.
 
-    ``[{"entities": [...]}, {"facts": [...]}] -> [{"entities": [...], "facts": [...]}]``
+    ``[{"entities": [...]}, {"facts": [...]}] -> [{"entities": [...], "facts": [...]}]``. The result is [] if two
+    objects have the same field, or if fewer than two have any.
     """
     parts = [part for each in objects if (part := {name: each[name] for name in lists_of(kind) if name in each})]
     names = [name for part in parts for name in part]
@@ -264,9 +265,9 @@ def _mended(text: str) -> list[Any]:
 
 
 def _items(text: str, name: str) -> tuple[list[Any], str | None]:
-    """Return the complete items of the JSON list called *name* in *text*, and the text of one at which the JSON breaks.
+    """Return the complete items of the JSON list called *name* in *text*, and the text of the first broken item.
 
-    That text is None if the list ends, and "" if *text* ends before.
+    This text is None if the list is complete, and "" if *text* ends between two items.
     """
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)

@@ -189,7 +189,7 @@ class ExtractedEntities(PartialAnswer):
 
 
 class Reflection(BaseModel):
-    """What an extraction missed, and what of it the episode does not support."""
+    """Entities that an extraction missed, and names of extracted entities that the episode does not support."""
 
     missed: list[ExtractedEntity] = Field(max_length=MOST)
     unsupported: list[str] = Field(max_length=MOST)
@@ -257,7 +257,7 @@ class ExtractedFact(_Fact[int]):
 
 
 class FactByNames(_Fact[Name]):
-    """One fact between entities of the same answer, with the names of these entities as subject and objects."""
+    """One fact in an answer that also lists the entities: its subject and objects are the names of these entities."""
 
 
 class ExtractedFacts(PartialAnswer):

@@ -57,8 +57,9 @@ class Erasure:
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
     """Delete copies of deleted data outside the graph *key*, such as the query log; return whether none is left.
 
-    *mark*: a unique text; the log is deleted once a query with this text is in it. *rewrite*: also clear the slow logs,
-    and rewrite the server's files. The message of a `DatabaseError` is added to the advice in the result.
+    *mark*: a unique text. A query with *mark* is sent; once it is in the log, all earlier queries are too, and the log
+    is deleted. *rewrite*: also clear the slow logs, and rewrite the server's files. The result is an `Erasure`; the
+    message of a `DatabaseError` is added to its advice.
     """
     try:
         yield from _delete_stream(key, mark)
@@ -137,7 +138,7 @@ def drop_stream(key: str) -> Flow[None]:
 
 
 def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
-    """Delete temporary copies of graphs that killed export processes left on the server.
+    """Delete temporary copies of graphs that are left on the server because an export process was killed.
 
     *graphs*: the names of all graphs on the server. *key*: the name of any of them, to address the server.
     """

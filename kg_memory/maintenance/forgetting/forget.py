@@ -56,7 +56,7 @@ class Searcher(Protocol):
         """
 
     def add(self, traces: Any) -> None:
-        """Store *traces*, the result of `gather` for a batch that is now deleted, so that `search` looks for them."""
+        """Remember *traces* (ids, words and vectors of a batch that is now deleted, from `gather`) for `search`."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
         """Search all stored properties in the namespace for remains of the deleted episodes.

@@ -69,7 +69,7 @@ class Impact:
         return {id_ for id_, names in self.names.items() if not names}
 
     def ids_of(self, link: str) -> set[str]:
-        """Return ids that the episodes to forget link to: entities (*link* ``"mention"``) or facts (``"state"``)."""
+        """Return the ids of entities mentioned (*link* ``"mention"``) or facts stated (``"state"``) by `episodes`."""
         return {id_ for episode in self.episodes for id_ in episode[link]}
 
     def find_lost_names(self, id_: str) -> list[str]:

@@ -175,11 +175,11 @@ class Move:
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def record(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Plan to store the old place of a moved node (a fact, message or name), so that an undo can move it back.
+        """Plan to store which entity a node (a fact, message or name) was linked to, so that an undo can move it back.
 
         *label*, *id_*: the node's type and id. *role*: how it is linked to the entity, such as ``"subject"``. *fields*:
-        more properties to store. ``kept=True``: both entities have the link now, because the target of a merge had it
-        before, or the old entity of a split keeps it.
+        more properties to store. ``kept=True``: both entities are linked to the node after the move. In a merge, the
+        target was linked to it before; in a split, the old entity stays linked to it.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})

@@ -237,7 +237,7 @@ def _join(rows: Iterable[Row], name: str) -> list[str]:
 
 
 def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
-    """Return an array with one of *values* for each id: the first value for all ids of the first row, and so on.
+    """Repeat each of *values* as often as its row has ids in the column ``ids``; return all as one array.
 
     If the first row has three ids and the second has one, ``[5, 6]`` becomes ``[5, 5, 5, 6]``.
     """
