@@ -161,9 +161,10 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until at most *most* are left, starting with those that have the fewest current facts.
+    """Remove entities beyond *most* from the search indexes, those with the fewest current facts first.
 
-    Of entities with equally many facts, the one mentioned longest ago is evicted first.
+    Of entities with equally many facts, the one mentioned longest ago goes first. Entities that have changed meanwhile,
+    or with a fact in review, stay. Entities without any facts are deleted.
     """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from fetch(KEPT))[0]["n"] - len(evicted) - most

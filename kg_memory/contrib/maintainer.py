@@ -86,7 +86,7 @@ class Maintainer:
                 await self._maintain(namespace)
 
     async def _maintain(self, namespace: str) -> None:
-        """Delete expired and old data in *namespace* and refresh its communities, if `every_seconds` have passed.
+        """Delete expired messages, evict old facts and refresh communities in *namespace*, once every `every_seconds`.
 
         Does nothing while another process maintains the namespace. Errors are logged, not raised.
         """

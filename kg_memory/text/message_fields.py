@@ -119,7 +119,8 @@ def json_type(value: Any) -> str:
 def parse_facts(content: str) -> list[dict[str, Any]] | None:
     """Return the facts in *content*, JSON such as ``{"facts": [{"sentence": "Ann likes jazz"}]}``, as dicts.
 
-    One fact can also stand alone: ``{"sentence": "Ann likes jazz"}``. None for any other text.
+    A JSON object without "facts" counts as one fact: ``{"sentence": "Ann likes jazz"}``. Facts are not validated. None
+    if *content* is no JSON object, or "facts" is not a list of objects.
     """
     try:
         value = json.loads(content)

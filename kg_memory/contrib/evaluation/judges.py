@@ -61,7 +61,8 @@ class Judge:
     def judge(self, question: Question, answer: str) -> Verdict:
         """Return the scores of *answer*, each from 0 to 1: ``{"strict": 0.0, "lenient": 1.0}``.
 
-        A score is ``None`` if the reply of the judge model could not be parsed. Raises the errors of `Asker.ask`.
+        They come from the judge model or, for some questions, from rules. ``None``: a reply of the model could not be
+        parsed. Raises the errors of `Asker.ask` if a model is asked.
         """
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
@@ -73,7 +74,7 @@ class Judge:
         return {mode: self._read(text, _read_word) for mode, text in asked.items()}
 
     def calls(self, question: Question) -> int:
-        """Return the number of model calls needed to judge an answer to *question*."""
+        """Return the number of model calls to judge an answer to *question*; unreadable replies cost more calls."""
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
             return 0
@@ -130,9 +131,10 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Score the order of the numbers in *reply*, a judge model's answer: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0.
+    """Score in which order an answer tells the events of a rubric: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0.
 
-    *count*: the highest valid number. ``None``: the reply could not be parsed.
+    *reply*: the numbers of the events in that order, from the judge model; only 1 to *count* are valid, and "-" means
+    none. The score is the share of pairs in the right order. ``None``: the reply could not be parsed.
     """
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
     order = [number for number in dict.fromkeys(numbers) if 0 < number <= count]

@@ -76,7 +76,8 @@ class View:
     def locate(self, memory_id: object) -> Flow[Owner | None]:
         """Return the owner (user, agent or run) of the memory with the id *memory_id*; None if there is no such memory.
 
-        If the owner is not cached, all namespaces are searched.
+        If the owner is not cached, all namespaces of this collection are searched. Raises `InputError` for an invalid
+        id.
         """
         id_ = validate_name("memory_id", memory_id, "the id of a memory")
         kept = self.places.get([id_]).get(id_)

@@ -99,9 +99,9 @@ def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[Re
 
 
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read the messages of *group* with one model call, and cache the part of the answer about each message.
+    """Read the messages of *group*, but those to skip, with one model call, and cache the answer about each.
 
-    If the call fails, each message is later read by a call of its own.
+    If the call fails, or only one message is left, messages are later read by calls of their own.
     """
     skipped = yield from every(why_skipped(one.draft, settings) for one in group)
     due = [one for one, why in zip(group, skipped, strict=True) if why is None]

@@ -14,9 +14,10 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return Cypher clauses that read the latest facts of each entity ``e``, to write its summary again.
+    """Return Cypher clauses that read the latest facts of up to ``$most`` entities, to write their summaries again.
 
-    The clauses before them must match the entities with outdated summaries as ``e``. *carried* names the variables that
+    The clauses before them must match the entities with outdated summaries as ``e``. The result has a row for each:
+    ``e``, ``total`` (how many facts it has), ``facts`` and ``past`` (ended facts). *carried* names the variables that
     the query still needs, each followed by a comma: ``"id, evicted, "``.
     """
     # MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
