@@ -95,6 +95,17 @@ def judging(kind: str, sure: float = 0.95, holds: str = "new", reason: str = "th
     return rule
 
 
+def resolving(same_as: int | None = 0, name: str = "", confidence: float = 1.0) -> Rule:
+    """Return a rule that resolves each entity to candidate *same_as*, with its own name unless *name* is given."""
+
+    def rule(fields: Fields) -> Any:
+        told = {"same_as": same_as, "confidence": confidence}
+        entities = fields["entities"]
+        return {"resolutions": [{"entity": each["id"], "name": name or each["name"], **told} for each in entities]}
+
+    return rule
+
+
 def raising(error: Exception) -> Rule:
     """Return the rule of a model that fails with *error*."""
 

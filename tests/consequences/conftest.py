@@ -1,29 +1,23 @@
 """A memory of declared facts; its model must not be called."""
 
-from datetime import datetime
 from typing import Any
 
 import pytest
 
-from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
-from kg_memory.temporal.interval import instant
+from tests import review
 from tests.declared.conftest import Unasked
 
 
-class World:
+class World(review.World):
     """Adds and finds facts by triples of three words: ``world.add("Ann likes Oslo")``."""
-
-    def __init__(self, memory: GraphMemory, namespace: str) -> None:
-        self.memory, self.namespace = memory, namespace
 
     def add(self, triple: str, at: str, *premises: str, **times: str) -> str:
         """State a fact, and return its id."""
         subject, predicate, *rest = triple.split()
         rests_on = [self.fact(premise).id for premise in premises]
-        added = self.memory.facts.add(
-            subject, predicate, " ".join(rest), at=at, rests_on=rests_on, namespace=self.namespace, **times
-        )
+        given = {"at": at, "rests_on": rests_on, "namespace": self.namespace, **times}
+        added = self.memory.facts.add(subject, predicate, " ".join(rest), **given)
         assert added.error is None
         return added.episode
 
@@ -38,12 +32,6 @@ class World:
         """Return the day since which a fact is doubtful."""
         since = self.fact(triple, **times).doubtful_since
         return since and f"{since:%Y-%m-%d}"
-
-    def now(self) -> datetime:
-        """Return an instant between two writes."""
-        moment = instant(self.memory.driver.clock())
-        assert moment is not None
-        return moment
 
 
 @pytest.fixture

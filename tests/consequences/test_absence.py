@@ -44,10 +44,8 @@ def test_ended_home_is_not_absent_if_another_is_known(world):
 
 def test_value_stated_with_an_end_is_its_successor(server, settings, namespace):
     with GraphMemory.open(settings=settings.with_(url=server.url), model="offline") as memory:
-        for at, content in (
-            ("2024-01-01", "I use Java and Rust."),
-            ("2024-06-01", "I switched from coffee to tea, and I no longer use Java."),
-        ):
-            memory.add(content, speaker="Ann", at=at, namespace=namespace)
+        ann = {"speaker": "Ann", "namespace": namespace}
+        memory.add("I use Java and Rust.", at="2024-01-01", **ann)
+        memory.add("I switched from coffee to tea, and I no longer use Java.", at="2024-06-01", **ann)
         ended = [fact for fact in memory.facts.history("Ann", namespace=namespace) if fact.invalid_at]
     assert {fact.objects: fact.absent for fact in ended} == {("coffee",): False, ("Java",): True}

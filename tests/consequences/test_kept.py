@@ -22,12 +22,9 @@ RETURN count(f) AS n
 """
 """Creates two thousand facts that rest on the office; to declare them would take two minutes."""
 HOSTILE = (
-    "a < b > c & [m1] (since 2020)\n- Bo lies",
-    "x' OR 1=1 // `RETURN` {a: 1} $ids",
-    "\u2028\ufdfa \x07 \u0301z",
-    '"; DETACH DELETE n //',
-    "林晓雯 因为 办公室",
-)
+    "a < b > c & [m1] (since 2020)\n- Bo lies", "x' OR 1=1 // `RETURN` {a: 1} $ids", "\u2028\ufdfa \x07 \u0301z",
+    '"; DETACH DELETE n //', "林晓雯 因为 办公室",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -75,9 +72,8 @@ def test_export_preserves_premises_and_doubts(told, database, tmp_path):
     told.memory.data.import_(path, namespace=f"{told.namespace} copy")
     told.namespace = f"{told.namespace} copy"
     copy = told.fact(COMMUTE)
-    (link,) = database.query(
-        graph_key(told.namespace), "MATCH ()-[r:RESTS_ON]->() RETURN r.episode AS e", {}, write=False
-    )
+    query = "MATCH ()-[r:RESTS_ON]->() RETURN r.episode AS e"
+    (link,) = database.query(graph_key(told.namespace), query, {}, write=False)
     assert link["e"] == copy.sources[0].episode
     assert copy.doubtful_since == before.doubtful_since
     told.add(COMMUTE, "2024-06-02", OFFICE)
@@ -98,10 +94,8 @@ def test_merge_and_split_of_entities_preserve_premises(told):
     again = told.add(COMMUTE, "2024-06-01", OFFICE)
     split = told.memory.entities.split("Ann", episodes=[again], name="Ann Berg", namespace=told.namespace)
     resting = told.memory.facts.consequences(told.fact(OFFICE).id, namespace=told.namespace)
-    assert {(one.fact.subject, f"{one.fact.doubtful_since:%Y-%m-%d}") for one in resting} == {
-        ("Ann", "2024-05-03"),
-        ("Ann Berg", "2024-05-03"),
-    }
+    since = {one.fact.subject: f"{one.fact.doubtful_since:%Y-%m-%d}" for one in resting}
+    assert since == {"Ann": "2024-05-03", "Ann Berg": "2024-05-03"}
     assert told.doubt(COMMUTE) == "2024-05-03"
     told.memory.entities.undo(split.id, namespace=told.namespace)
     assert told.doubt(COMMUTE) == "2024-05-03"
@@ -145,11 +139,13 @@ def test_hostile_sentence_of_premise_stays_text(world, hostile):
 
 def test_search_without_premises_runs_no_query_for_them(world, monkeypatch):
     world.add(OFFICE, "2024-01-01")
-    asked = []
-    perform = world.memory.driver._perform
-    monkeypatch.setattr(
-        world.memory.driver, "_perform", lambda key, effect: asked.append(repr(effect)) or perform(key, effect)
-    )
+    asked, perform = [], world.memory.driver._perform
+
+    def note(key, effect):
+        asked.append(repr(effect))
+        return perform(key, effect)
+
+    monkeypatch.setattr(world.memory.driver, "_perform", note)
     world.memory.search("Where is Polaris?", namespace=world.namespace)
     assert asked
     assert not any("RESTS_ON]" in each for each in asked)

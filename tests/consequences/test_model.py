@@ -147,24 +147,18 @@ def test_find_doubts_agrees_with_naive_model(seed, facts, day):
 
 def ground(naive: Naive, fact: int) -> Grounded:
     own = [event for event in naive.events if event.fact == fact]
+    ends = [OPEN_END if event.end is None else event.end * DAY for event in own]
     statements = [
-        TimedStatement(
-            event.day * DAY,
-            0,
-            OPEN_START,
-            OPEN_END if event.end is None else event.end * DAY,
-            frozenset(map(str, event.premises)),
-        )
-        for event in own
+        TimedStatement(event.day * DAY, 0, OPEN_START, end, frozenset(map(str, event.premises)))
+        for event, end in zip(own, ends, strict=True)
     ]
     premises = {(str(premise), 0) for event in own for premise in event.premises}
     edges = sorted({event.day for event in own} | {event.end for event in own if event.end is not None})
-    beliefs: list[BelievedPeriod] = []
     end = next((event.end for event in own if event.end is not None), None)
     if end is None:
-        beliefs.append(BelievedPeriod(OPEN_START, OPEN_END, edges[0] * DAY, 0, 0))
+        beliefs = [BelievedPeriod(OPEN_START, OPEN_END, edges[0] * DAY, 0, 0)]
     else:
-        beliefs.append(BelievedPeriod(OPEN_START, end * DAY, edges[0] * DAY, 0, 0, end_precision="day"))
+        beliefs = [BelievedPeriod(OPEN_START, end * DAY, edges[0] * DAY, 0, 0, end_precision="day")]
         if again := [event.day for event in own if event.end is None and event.day > end]:
             beliefs.append(BelievedPeriod(again[0] * DAY, OPEN_END, again[0] * DAY, 0, 0))
     return Grounded(str(fact), "state", tuple(beliefs), tuple(statements), (), (), tuple(sorted(premises)))

@@ -6,9 +6,6 @@ from hypothesis import HealthCheck, settings
 
 EXAMPLES = int(os.environ.get("KG_MEMORY_FUZZ", "0"))
 FUZZ = settings(
-    max_examples=EXAMPLES or 60,
-    derandomize=not EXAMPLES,
-    database=None,
-    deadline=None,
+    max_examples=EXAMPLES or 60, derandomize=not EXAMPLES, database=None, deadline=None,
     suppress_health_check=list(HealthCheck),
-)
+)  # fmt: skip

@@ -9,6 +9,7 @@ from kg_memory.retrieval.context.templates import TEMPLATES
 from kg_memory.text.context_markers import TAGS
 
 _FIELDS = {"fact", "when", "confidence", "sources", "name", "type", "summary", "said", "speaker", "remarks"}
+_ZEPH_LINE = re.compile(r"- .* \(confidence: \d\.\d\d(, (not reviewed|disputed|not confirmed by its words))?\)")
 _INVISIBLE = re.compile(
     "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f\x00-\x09\x0b-\x1f\x7f-\x9f]"
 )
@@ -48,10 +49,5 @@ def all_in_place(name: str, context: Context) -> None:
         case "zeph":
             first, *lines = text.split("\n")
             assert (first, lines) == ("[knowledge graph]", [line.text for line in context.lines])
-            assert all(
-                re.fullmatch(
-                    r"- .* \(confidence: \d\.\d\d(, (not reviewed|disputed|not confirmed by its words))?\)", line
-                )
-                for line in lines
-            )
+            assert all(_ZEPH_LINE.fullmatch(line) for line in lines)
             assert not set("<>") & set(text)

@@ -32,14 +32,8 @@ def given(family: str, text: str) -> dict[str, Any]:
     """Return a message with *text* in every field that accepts text."""
     content = text if text.strip() else f"[{text}]"
     kind = "json" if family == "JSON bombs" and _is_json(text) else "message"
-    return {
-        "content": content,
-        "kind": kind,
-        "at": "2024-05-01",
-        "thread": family,
-        "source_id": text[:1000] + str(hash(text)),
-        **dict.fromkeys(("speaker", "source"), text[:1000]),
-    }
+    said = {"content": content, "kind": kind, "at": "2024-05-01", "thread": family}
+    return {**said, "speaker": text[:1000], "source": text[:1000], "source_id": text[:1000] + str(hash(text))}
 
 
 def _is_json(text: str) -> bool:
@@ -70,14 +64,9 @@ def look(database: Database) -> Callable[[str], bytes]:
 def hostile(request: Any, server: Any, database: Database, look: Callable[[str], bytes]) -> Iterator[Any]:
     """A memory with all hostile messages, its namespace, and the results; another namespace stays unchanged."""
     settings = Settings(
-        url=server.url,
-        merge_threshold=0.98,
-        ask_threshold=0.6,
-        trusted_sources=("*",),
-        read_all=True,
-        api_key="none",
+        url=server.url, merge_threshold=0.98, ask_threshold=0.6, trusted_sources=("*",), read_all=True, api_key="none",
         previous_messages=1,
-    )
+    )  # fmt: skip
     with chat_server(model=echo()) as url:
         model = "offline" if request.param == "by rules" else "echo"
         with GraphMemory(settings.with_(base_url=url), model=model, embeddings=HashEmbeddings()) as memory:

@@ -1,6 +1,6 @@
 """A memory whose messages list their facts, so that a test determines what is read."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -29,41 +29,19 @@ def read_facts(facts: Iterable[Sequence[str]], types: Mapping[str, str], end: st
     return {"entities": [{"name": name, "type": types.get(name) or typed(name)} for name in names], "facts": read}
 
 
-class Teller(Scripted):
-    """A model that reads ``subject|predicate|object`` lines, and answers identities by a rule."""
-
-    def __init__(self, **rules: Callable[[Mapping[str, Any]], Any]) -> None:
-        super().__init__(**rules)
-        self.rules["read"] = self.read_lines
-
-    def read_lines(self, fields: Mapping[str, Any]) -> Any:
-        lines = fields["episode"]["content"].splitlines()
-        return read_facts((line.split("|") for line in lines if line.count("|") == 2), {})
-
-
-def judging(kind: str) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a rule that gives the verdict *kind* on each pair of homes, and "unrelated" on other pairs."""
-
-    def judge(fields: Mapping[str, Any]) -> Any:
-        verdicts = []
-        for fact in fields["facts"]:
-            for known in fact["existing"]:
-                same = known["predicate"] == fact["predicate"] == "LIVES_IN" and known["objects"] != fact["objects"]
-                sure = {"confidence": 1.0, "holds": "new", "reason": "by the script"}
-                verdict = {"fact": fact["id"], "known": known["id"], "verdict": kind if same else "unrelated"}
-                verdicts.append({**verdict, **sure})
-        return {"verdicts": verdicts}
-
-    return judge
+def read_lines(fields: Mapping[str, Any]) -> Any:
+    """Read ``subject|predicate|object`` lines."""
+    lines = fields["episode"]["content"].splitlines()
+    return read_facts((line.split("|") for line in lines if line.count("|") == 2), {})
 
 
 @pytest.fixture
-def teller() -> Teller:
-    return Teller(judge=judging("supersedes"))
+def teller() -> Scripted:
+    return Scripted(read=read_lines)
 
 
 @pytest.fixture
-def tell(server: Server, settings: Settings, teller: Teller, namespace: str) -> Iterator[Any]:
+def tell(server: Server, settings: Settings, teller: Scripted, namespace: str) -> Iterator[Any]:
     """A memory with the plan `standard`, and a function that adds a message: ``tell("Ann|LIVES_IN|Oslo", day=2)``."""
     opened = GraphMemory(settings.with_(url=server.url, plan="standard"), model=teller, embeddings=HashEmbeddings())
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.identities.conftest import read_facts
+from tests.scripted import resolving
 
 Fields = dict[str, Any]
 
@@ -24,18 +25,8 @@ def say(tell: Any, teller: Any, namespace: str) -> Any:
 
 def answer(teller: Any, same_as: int | None, confidence: float = 0.95) -> list[Any]:
     """Let the model resolve every entity to *same_as*; return the list that collects the entities in its prompts."""
-    asked: list[Any] = []
-
-    def resolve(fields: Any) -> Any:
-        asked.extend(fields["entities"])
-        return {
-            "resolutions": [
-                {"entity": each["id"], "same_as": same_as, "name": each["name"], "confidence": confidence}
-                for each in fields["entities"]
-            ]
-        }
-
-    teller.rules["resolve"] = resolve
+    asked, rule = [], resolving(same_as, confidence=confidence)
+    teller.rules["resolve"] = lambda fields: asked.extend(fields["entities"]) or rule(fields)
     return asked
 
 
@@ -45,22 +36,16 @@ KNOWN = ("Anna", "LIVES_IN", "Bergen")
 @pytest.mark.parametrize(
     "content",
     [
-        "I met a different Anna, a surgeon in Oslo.",
-        "Another Anna lives in Oslo.",
-        "Anna lives in Oslo. Not our Anna.",
-        "Anna (not the same one) lives in Oslo.",
-        "另一个Anna住在Oslo。",
+        "I met a different Anna, a surgeon in Oslo.", "Another Anna lives in Oslo.",
+        "Anna lives in Oslo. Not our Anna.", "Anna (not the same one) lives in Oslo.", "另一个Anna住在Oslo。",
     ],
-)
+)  # fmt: skip
 def test_explicit_namesake_is_separated_without_model_call(say, tell, teller, namespace, content):
     asked = answer(teller, 0)
     say("Anna lives in Bergen.", KNOWN)
     say(content, ("Anna", "LIVES_IN", "Oslo"), day=2)
     assert (len(tell.named("Anna")), asked) == (2, [])
-    facts = tell.memory.facts.about("Anna", namespace=namespace)
-    assert {fact.sentence: fact.invalid_at for fact in facts} == {
-        "Anna lives in Bergen.": None, "Anna lives in Oslo.": None,
-    }  # fmt: skip
+    assert tell.now("Anna") == {"Anna lives in Bergen.", "Anna lives in Oslo."}
 
 
 @pytest.mark.parametrize(("same_as", "entities", "current"), [(None, 2, 2), (0, 1, 1)])

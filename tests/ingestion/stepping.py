@@ -4,14 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from kg_memory.ingestion import date as date_step
-from kg_memory.ingestion import dedupe as dedupe_step
-from kg_memory.ingestion import extract as extract_step
-from kg_memory.ingestion import facts as facts_step
-from kg_memory.ingestion import receive as receive_step
-from kg_memory.ingestion import resolve as resolve_step
-from kg_memory.ingestion import save as save_step
-from kg_memory.ingestion import summarise as summarise_step
+from kg_memory.ingestion.graph import STEPS
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import TypedStep, decode, encode, on_values
 from kg_memory.runtime.effects import Now
@@ -31,20 +24,7 @@ def as_node(step: TypedStep) -> Callable[[Any, Settings], Flow[Any]]:
     return run
 
 
-receive, extract, reflect, resolve, facts, date, dedupe, save, summarise = map(
-    as_node,
-    (
-        receive_step.receive,
-        extract_step.extract,
-        extract_step.reflect,
-        resolve_step.resolve,
-        facts_step.facts,
-        date_step.date,
-        dedupe_step.dedupe,
-        save_step.save,
-        summarise_step.summarise,
-    ),
-)
+receive, extract, reflect, resolve, facts, date, dedupe, _, save, summarise = map(as_node, STEPS)
 
 
 def ended(flow: Flow[Any]) -> Any:
@@ -90,14 +70,8 @@ def state(content: str = "I live in Oslo.", **given: Any) -> dict[str, Any]:
         "at_iso": "2024-01-01T00:00Z", "offset": 0, "trust": 1.0, **given.pop("episode", {}),
     }  # fmt: skip
     pieces = given.pop("pieces", [{"content": content, "start": 0}])
-    return {
-        "episode": episode,
-        "pieces": pieces,
-        "previous": [],
-        "namespace": "n",
-        "grounds": {"revisions": {}, "histories": []},
-        **given,
-    }
+    grounds = {"revisions": {}, "histories": []}
+    return {"episode": episode, "pieces": pieces, "previous": [], "namespace": "n", "grounds": grounds, **given}
 
 
 def entity(name: str, type_: str = "Person", *, known: bool = False, called: Sequence[str] = ()) -> dict[str, Any]:
@@ -111,24 +85,9 @@ def entity(name: str, type_: str = "Person", *, known: bool = False, called: Seq
 def fact(id_: str = "f", objects: Sequence[int] = (1,), **given: Any) -> dict[str, Any]:
     """Return a fact as `facts` returns it; its subject is the first entity."""
     stated = StatedFact(
-        id=id_,
-        subject=0,
-        subject_id="id Ann",
-        predicate="LIVES_IN",
-        wording="LIVES_IN",
-        single_valued=True,
-        declared=False,
-        family="residence",
-        objects=tuple(objects),
-        object_ids=tuple(f"id {place}" for place in objects),
-        sentence=f"Ann lives in {id_}.",
-        start=0,
-        end=15,
-        quoted=True,
-        stated_from=None,
-        stated_until=None,
-        stated_at=NOW,
-        confidence=1.0,
-        edge_type="semantic",
-    )
+        id=id_, subject=0, subject_id="id Ann", predicate="LIVES_IN", wording="LIVES_IN", single_valued=True,
+        declared=False, family="residence", objects=tuple(objects), object_ids=tuple(f"id {place}" for place in objects),
+        sentence=f"Ann lives in {id_}.", start=0, end=15, quoted=True, stated_from=None, stated_until=None,
+        stated_at=NOW, confidence=1.0, edge_type="semantic",
+    )  # fmt: skip
     return {**encode(asdict(stated)), **given}

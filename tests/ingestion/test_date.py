@@ -118,17 +118,12 @@ def test_present_tense_without_date_gives_no_start(content, since, given, begins
 @pytest.mark.parametrize(
     ("since", "precision", "until"),
     [
-        ("2019", "year", day(2020)),
-        ("2019-05", "month", day(2019, 6)),
-        ("2019-05-03", "day", day(2019, 5, 4)),
-        ("2024-W10-weekend", "weekend", day(2024, 3, 11)),
-        ("2020-02-29", "day", day(2020, 3)),
-        ("2019-12", "month", day(2020)),
-        ("2019-05-03T10:00:00Z", "instant", None),
-        ("2019-05-03T00:00:00+00:00", "instant", None),
-        (None, "instant", None),
+        ("2019", "year", day(2020)), ("2019-05", "month", day(2019, 6)), ("2019-05-03", "day", day(2019, 5, 4)),
+        ("2024-W10-weekend", "weekend", day(2024, 3, 11)), ("2020-02-29", "day", day(2020, 3)),
+        ("2019-12", "month", day(2020)), ("2019-05-03T10:00:00Z", "instant", None),
+        ("2019-05-03T00:00:00+00:00", "instant", None), (None, "instant", None),
     ],
-)
+)  # fmt: skip
 def test_date_has_the_precision_of_its_text(since, precision, until):
     """The precision of a date is that of its text.
 

@@ -36,16 +36,13 @@ def test_without_contexts_removes_contexts_and_preserves_offsets(context):
 @pytest.mark.parametrize(
     "said",
     [
-        "Ann lives in Oslo.",
-        "As you told me, you live in Oslo.",
-        "<FACTS>\n- Ann lives in Oslo\n</FACTS>",
-        "<memory>\nI was born in Oslo.\n</memory>",
-        '{"facts": ["Ann lives in Oslo"]}',
+        "Ann lives in Oslo.", "As you told me, you live in Oslo.", "<FACTS>\n- Ann lives in Oslo\n</FACTS>",
+        "<memory>\nI was born in Oslo.\n</memory>", '{"facts": ["Ann lives in Oslo"]}',
         "[knowledge graph]\nAnn lives in Oslo",
         "Who and what they are about.\n<ENTITIES>\nAnn lives in Oslo, and the text ends here",
         "- Ann lives in Oslo (since 14 May 2024) [m2]",
     ],
-)
+)  # fmt: skip
 def test_without_contexts_leaves_text_resembling_a_context(said):
     assert without_contexts(said) == said
 

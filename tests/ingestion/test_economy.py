@@ -1,10 +1,12 @@
 """The plan `economy`: several messages are read by one model call (real database)."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from kg_memory import AddResult
 from kg_memory.errors import ModelRefusal
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput, EpisodeStatus
@@ -29,10 +31,9 @@ def economy(opened: Open) -> GraphMemory:
     return opened(plan="economy", window=4)
 
 
-@pytest.fixture
-def standard(opened: Open) -> GraphMemory:
-    """A memory that reads each message in its own call."""
-    return opened(plan="standard")
+def say(memory: GraphMemory, namespace: str, said: Iterable[tuple[str, str]] = DAYS, **given: str) -> list[AddResult]:
+    """Add one message a day."""
+    return [memory.add(**message(number, *each, **given), namespace=namespace) for number, each in enumerate(said)]
 
 
 def questions(model: Scripted) -> list[str]:
@@ -50,7 +51,7 @@ def facts(memory: GraphMemory, namespace: str) -> set[tuple[Any, ...]]:
 
 
 def test_waiting_message_is_found_by_its_words(economy, model, namespace):
-    added = economy.add(**message(0, *DAYS[0]), namespace=namespace)
+    [added] = say(economy, namespace, DAYS[:1])
     assert (added.new, added.status, added.facts) == (True, EpisodeStatus.WAITING, ())
     assert "waits for others" in (economy.episodes.list(namespace=namespace)[0].reason or "")
     assert [each.content for each in economy.search("Oslo", namespace=namespace).episodes] == [DAYS[0][1]]
@@ -62,21 +63,20 @@ def test_full_window_is_read_by_one_model_call(economy, model, namespace, standa
 
     Features: G4.
     """
-    added = [economy.add(**message(number, *each), namespace=namespace) for number, each in enumerate(DAYS)]
+    added = say(economy, namespace)
     assert [str(each.status) for each in added] == ["waiting"] * 3 + ["done"]
     assert added[-1].facts
     assert questions(model) == ["read_window"]
     assert statuses(economy, namespace) == ["done"] * 4
     assert {each.plan for each in economy.episodes.list(namespace=namespace)} == {"economy"}
-    for number, each in enumerate(DAYS):
-        standard.add(**message(number, *each), namespace=f"{namespace} one by one")
-    assert facts(economy, namespace) == facts(standard, f"{namespace} one by one") != set()
+    alone, one_by_one = standard(), f"{namespace} one by one"
+    say(alone, one_by_one)
+    assert facts(economy, namespace) == facts(alone, one_by_one) != set()
 
 
 def test_each_thread_has_its_own_window(economy, model, namespace):
-    for number, each in enumerate(DAYS[:3]):
-        economy.add(**message(number, *each, thread="one"), namespace=namespace)
-        economy.add(**message(number, *each, thread="other"), namespace=namespace)
+    say(economy, namespace, DAYS[:3], thread="one")
+    say(economy, namespace, DAYS[:3], thread="other")
     assert questions(model) == []
     economy.add(**message(3, *DAYS[3], thread="one"), namespace=namespace)
     assert questions(model) == ["read_window"]
@@ -89,7 +89,7 @@ def test_message_is_read_at_once_if_window_seconds_is_zero(opened, namespace):
 
 
 def test_text_is_read_at_once_after_waiting_messages(economy, model, namespace):
-    economy.add(**message(0, *DAYS[0]), namespace=namespace)
+    say(economy, namespace, DAYS[:1])
     added = economy.add("Ann lives in Rome.", kind="text", thread="chat", at="2024-02-01", namespace=namespace)
     assert (added.status, statuses(economy, namespace)) == (EpisodeStatus.DONE, ["done", "done"])
     [ended] = [each for each in economy.facts.about("Ann", namespace=namespace) if each.objects == ("Oslo",)]
@@ -97,14 +97,13 @@ def test_text_is_read_at_once_after_waiting_messages(economy, model, namespace):
 
 
 def test_resume_reads_waiting_messages_in_one_call(economy, model, namespace):
-    for number, each in enumerate(DAYS[:3]):
-        economy.add(**message(number, *each), namespace=namespace)
+    say(economy, namespace, DAYS[:3])
     assert [each.status for each in economy.episodes.resume(namespace=namespace)] == [EpisodeStatus.DONE] * 3
     assert questions(model) == ["read_window"]
 
 
 def test_add_many_reads_waiting_messages_first(economy, model, namespace):
-    economy.add(**message(0, *DAYS[0]), namespace=namespace)
+    say(economy, namespace, DAYS[:1])
     many = [EpisodeInput(**message(number, *each)) for number, each in enumerate(DAYS)][1:]
     assert len(economy.add_many(many, namespace=namespace)) == 3
     assert statuses(economy, namespace) == ["done"] * 4
@@ -122,8 +121,7 @@ async def test_async_adds_fill_and_read_a_window(economy, model, namespace):
 
 def test_refused_window_is_read_message_by_message(economy, model, namespace):
     model.rules["read_window"] = raising(ModelRefusal("no: say it otherwise"))
-    for number, each in enumerate(DAYS):
-        economy.add(**message(number, *each), namespace=namespace)
+    say(economy, namespace)
     assert questions(model) == ["read_window"] + ["read"] * 4
     assert statuses(economy, namespace) == ["done"] * 4
 
@@ -136,30 +134,23 @@ def test_facts_with_unknown_message_number_are_dropped(economy, model, namespace
         return {kind: [{**each, "message": each["message"] + 10} for each in told_of[kind]] for kind in told_of}
 
     model.rules["read_window"] = astray
-    for number, each in enumerate(DAYS):
-        economy.add(**message(number, *each), namespace=namespace)
+    say(economy, namespace)
     assert statuses(economy, namespace) == ["done"] * 4
     assert [each.objects for each in economy.facts.about("Ann", namespace=namespace)] == []
 
 
 def test_greetings_are_left_out_of_the_window_prompt(economy, model, namespace):
-    for number, each in enumerate([DAYS[0], ("Bob", "Thanks!"), DAYS[1], DAYS[2]]):
-        economy.add(**message(number, *each), namespace=namespace)
+    say(economy, namespace, [DAYS[0], ("Bob", "Thanks!"), DAYS[1], DAYS[2]])
     [asked] = model.asks("read_window")
-    assert [(each["message"], each["content"]) for each in asked["messages"]] == [
-        (0, DAYS[0][1]), (1, DAYS[1][1]), (2, DAYS[2][1]),
-    ]  # fmt: skip
+    shown = [(each["message"], each["content"]) for each in asked["messages"]]
+    assert shown == [(number, content) for number, (_, content) in enumerate(DAYS[:3])]
     assert statuses(economy, namespace) == ["done", "skipped", "done", "done"]
 
 
 def test_concurrent_adds_to_a_window_create_no_duplicates(opened, namespace):
     async def all_at_once(memory: GraphMemory) -> None:
-        await asyncio.gather(
-            *(
-                memory.aadd(**message(number, "Ann", f"I live in Oslo, {number}"), namespace=namespace)
-                for number in range(8)
-            )
-        )
+        said = (message(number, "Ann", f"I live in Oslo, {number}") for number in range(8))
+        await asyncio.gather(*(memory.aadd(**each, namespace=namespace) for each in said))
         await memory.episodes.aresume(namespace=namespace)
 
     memory = opened(plan="economy", window=4)

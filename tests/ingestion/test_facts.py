@@ -39,15 +39,10 @@ def test_fact_has_subject_objects_sentence_and_quote_position():
 @pytest.mark.parametrize(
     "odd",
     [
-        {"subject": 3},
-        {"subject": -1},
-        {"objects": [3]},
-        {"objects": [-1]},
-        {"objects": [0, 7]},
-        {"sentence": "", "quote": ""},
-        {"sentence": " \n"},
+        *({"subject": subject} for subject in (3, -1)), *({"objects": objects} for objects in ([3], [-1], [0, 7])),
+        {"sentence": "", "quote": ""}, {"sentence": " \n"},
     ],
-)
+)  # fmt: skip
 def test_fact_with_unknown_entity_or_no_content_is_dropped(odd):
     """Facts about unknown entities, and facts without content, are dropped.
 
@@ -98,17 +93,12 @@ def test_facts_asks_nothing_without_entities():
 @pytest.mark.parametrize(
     ("quote", "content", "span"),
     [
-        ("in Oslo", "I live in Oslo.", (7, 14)),
-        ("IN  oslo", "I live in\n Oslo.", (7, 15)),
-        (" Oslo\n", "To oslo? Yes, to Oslo.", (17, 21)),
-        ("in Oslo (now)", "I live in Oslo (now).", (7, 20)),
-        ("never said", "I live in Oslo.", None),
-        ("", "I live in Oslo.", None),
-        ("  ", "I live in Oslo.", None),
-        ("奥斯陆", "我住在奥斯陆。", (3, 6)),
-        (".*", "I live in Oslo.", None),
+        ("in Oslo", "I live in Oslo.", (7, 14)), ("IN  oslo", "I live in\n Oslo.", (7, 15)),
+        (" Oslo\n", "To oslo? Yes, to Oslo.", (17, 21)), ("in Oslo (now)", "I live in Oslo (now).", (7, 20)),
+        ("never said", "I live in Oslo.", None), ("", "I live in Oslo.", None), ("  ", "I live in Oslo.", None),
+        ("奥斯陆", "我住在奥斯陆。", (3, 6)), (".*", "I live in Oslo.", None),
     ],
-)
+)  # fmt: skip
 def test_locate_ignores_case_and_whitespace(quote, content, span):
     assert locate(quote, content) == span
 

@@ -33,22 +33,12 @@ def test_injection_flags_are_known_and_in_order(text):
     assert list(found) == [each for each in FLAGS if each in found]
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        "a",
-        "ignore ",
-        "i g ",
-        "<<<",
-        "user: ",
-        "忽略",
-        "send ",
-        "![",
-        "![a](http://a",
-        "user: x\nassistant: y\n",
-        "\u200b",
-    ],
-)
+PARTS = (
+    "a", "ignore ", "i g ", "<<<", "user: ", "忽略", "send ", "![", "![a](http://a", "user: x\nassistant: y\n", "\u200b",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_injection_flags_takes_seconds_on_longest_content(part):
     began = time.process_time()
     injection_flags(part * (100_000 // len(part)))

@@ -7,6 +7,7 @@ import pytest
 
 from kg_memory.errors import EpisodeAborted
 from kg_memory.ingestion.interrupted import FOREIGN_SECONDS, MAX_INTERRUPTIONS, READER, ReaderIdentity
+from tests.children import ends_well_in_a_child
 
 POISON = "Poison ends Rome."
 SAID = ("Ann knows Bob.", "Bob knows Cem.", POISON, "Cem knows Dora.")
@@ -28,15 +29,7 @@ def poisoned(memory, model):
 
 def survives(work):
     """Return whether a forked child process exits normally after *work*."""
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(60)
-        try:
-            work()
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return ends_well_in_a_child(lambda: (work(), True)[1])
 
 
 def statuses(memory, namespace):
@@ -45,22 +38,15 @@ def statuses(memory, namespace):
 
 def test_crashing_episode_fails_after_max_interruptions(poisoned, namespace):
     poisoned.episodes.save(SAID, namespace=namespace)
-    lives = [survives(lambda: poisoned.episodes.resume(namespace=namespace)) for _ in range(MAX_INTERRUPTIONS + 1)]
+    for _ in range(MAX_INTERRUPTIONS):
+        assert not survives(lambda: poisoned.episodes.resume(namespace=namespace))
+    [result] = [each for each in poisoned.episodes.resume(namespace=namespace) if each.status == "failed"]
 
-    assert lives == [False] * MAX_INTERRUPTIONS + [True]
+    assert "retry()" in result.error
     assert statuses(poisoned, namespace) == dict.fromkeys(SAID, "done") | {POISON: "failed"}
     [failed] = poisoned.episodes.list(namespace=namespace, status="failed")
     assert failed.reason == "the process ended 3 times while it read this episode"
     assert survives(lambda: poisoned.episodes.resume(namespace=namespace))
-
-
-def test_resume_returns_the_failed_episode_and_advises_retry(poisoned, namespace):
-    poisoned.episodes.save([POISON], namespace=namespace)
-    for _ in range(MAX_INTERRUPTIONS):
-        survives(lambda: poisoned.episodes.resume(namespace=namespace))
-    [result] = poisoned.episodes.resume(namespace=namespace)
-
-    assert (result.status, "retry()" in result.error) == ("failed", True)
 
 
 def test_aborted_episode_is_read_only_by_retry(poisoned, model, namespace):
@@ -72,7 +58,6 @@ def test_aborted_episode_is_read_only_by_retry(poisoned, model, namespace):
         poisoned.add(POISON, source_id="1", namespace=namespace)
     results = poisoned.add_many([poison, "Dora knows Eve."], namespace=namespace)
     assert [result.status for result in results] == ["failed", "done"]
-    del model.rules["extract_message"]
     model.rules["extract_message"] = lambda _: {"entities": [{"name": "Rome", "type": "Place"}]}
     [result] = poisoned.episodes.retry(namespace=namespace)
     assert (result.status, result.entities) == ("done", ("Rome",))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -13,16 +14,20 @@ from kg_memory.ingestion import date, dedupe, extract, facts, invalidate, receiv
 from kg_memory.ingestion.receive import DEEPEST, LONGEST_FIELD, MOST_VALUES, measure_depth
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import chat_server
-from tests.scripted import HashEmbeddings, Scripted, stated
+from tests.scripted import HashEmbeddings, Scripted, resolving, stated
 
 HUGE = "N" * 100_000
+
+
+def people(names: Iterable[str]) -> dict[str, Any]:
+    return {"entities": [{"name": name, "type": "Person"} for name in names]}
 
 
 def many(fields: Any) -> Any:
     """Answer with 10,000 entities and facts, and a name of 100 kB among them."""
     names = [HUGE, *(f"Name {place}" for place in range(10_000))]
     facts = [stated(name, "knows", ["Oslo"], f"{name} knows Oslo") for name in names]
-    return {"entities": [{"name": name, "type": "Person"} for name in names], "facts": facts}
+    return {**people(names), "facts": facts}
 
 
 def test_huge_answer_is_cut_and_next_message_is_read(server, settings, namespace):
@@ -47,9 +52,7 @@ def test_entity_limit_applies_to_the_whole_episode(memory, model, namespace, mon
     Features: C11.
     """
     monkeypatch.setattr(extract, "MOST_IN_EPISODE", 10)
-    model.rules["extract_text"] = lambda fields: {
-        "entities": [{"name": f"{fields['episode']['content'][:6]} {place}", "type": "Person"} for place in range(6)]
-    }
+    model.rules["extract_text"] = lambda fields: people(f"{fields['episode']['content'][:6]} {n}" for n in range(6))
     memory._engine.settings = memory.settings.with_(chunk_size=20)
     added = memory.add("First piece of it. Other piece of it.", kind="text", at="2024-05-01", namespace=namespace)
     assert len(added.entities) == 10
@@ -79,14 +82,8 @@ def test_facts_saved_in_batches_equal_those_saved_at_once(memory, namespace, mon
 
 def test_aliases_of_an_entity_are_limited_in_number(memory, model, namespace, monkeypatch, caplog):
     monkeypatch.setattr(resolve, "MOST_ALIASES", 3)
-    model.rules["resolve"] = lambda fields: {
-        "resolutions": [
-            {"entity": each["id"], "same_as": 0, "name": each["candidates"][0]["name"]} for each in fields["entities"]
-        ]
-    }
-    model.rules["extract_message"] = lambda fields: {
-        "entities": [{"name": fields["episode"]["content"].split(" lives")[0], "type": "Person"}]
-    }
+    model.rules["resolve"] = resolving(name="Ann Lee")
+    model.rules["extract_message"] = lambda fields: people([fields["episode"]["content"].split(" lives")[0]])
     memory.add("Ann Lee lives in Oslo.", at="2024-05-01", namespace=namespace)
     for place in range(6):
         memory.add(f"Ann Lee {'x' * place}y lives in Oslo.", at="2024-05-02", namespace=namespace)
@@ -127,17 +124,11 @@ def test_add_refuses_json_with_too_many_values(memory, namespace):
 @pytest.mark.parametrize(
     ("module", "step"),
     [
-        (receive, "validate_episode"),
-        (receive, "_pieces_to_read"),
-        (extract, "_apply"),
-        (resolve, "resolve_all"),
-        (facts, "state_facts"),
-        (date, "date_facts"),
-        (dedupe, "_mark_duplicates"),
-        (invalidate, "revise_beliefs"),
+        (receive, "validate_episode"), (receive, "_pieces_to_read"), (extract, "_apply"), (resolve, "resolve_all"),
+        (facts, "state_facts"), (date, "date_facts"), (dedupe, "_mark_duplicates"), (invalidate, "revise_beliefs"),
         (save, "_fact_rows"),
     ],
-)
+)  # fmt: skip
 def test_long_message_is_processed_outside_the_event_loop(memory, namespace, monkeypatch, module, step):
     work, threads = getattr(module, step), list[int]()
 

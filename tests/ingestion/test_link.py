@@ -16,6 +16,7 @@ from kg_memory.falkor.queries.facts import SIMILAR_TO
 from kg_memory.ingestion.state import Draft, decode
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered
+from tests.meanwhile import around_queries
 from tests.scripted import HashEmbeddings, Scripted
 
 NAMES = ("Big Red Barn Door", "Big Red Barn Gate", "Blue Sea")
@@ -31,11 +32,9 @@ def reading(names: tuple[str, ...] = NAMES) -> Callable[[Any], Any]:
 
 @pytest.fixture
 def linking(server: Server) -> Iterator[GraphMemory]:
-    chosen = Settings(
-        url=server.url, merge_threshold=1.0, ask_threshold=0.99, note_linking=True, note_link_threshold=0.7
-    )
+    linked = Settings(note_linking=True, note_link_threshold=0.7, merge_threshold=1.0, ask_threshold=0.99)
     model = Scripted(extract_message=reading(), facts=lambda _: {"facts": []})
-    with GraphMemory(chosen, model=model, embeddings=HashEmbeddings()) as memory:
+    with GraphMemory(linked.with_(url=server.url), model=model, embeddings=HashEmbeddings()) as memory:
         yield memory
 
 
@@ -76,18 +75,14 @@ def test_links_are_deleted_with_entity_or_embedding(linking, namespace, rows):
 
 
 def test_episode_is_done_when_linking_fails(linking, namespace, monkeypatch, caplog):
-    database, ask = linking._database, linking._database.query_flow
-
-    def refusing(key, text, params, *, write):
+    def refuse(text):
         if text == NEAR_ENTITIES:
             raise DatabaseUnavailable("no")
-        return ask(key, text, params, write=write)
 
-    monkeypatch.setattr(database, "query_flow", refusing)
+    around_queries(monkeypatch, linking, before=refuse)
+    given = {"content": f"{NAMES[0]}.", "namespace": namespace}
     with caplog.at_level(logging.WARNING):
-        news = list(
-            linking.graphs.ingestion.stream({"content": f"{NAMES[0]}.", "namespace": namespace}, stream_mode="custom")
-        )
+        news = list(linking.graphs.ingestion.stream(given, stream_mode="custom"))
     assert (news[-1]["step"], news[-1]["linked"], news[-1]["unlinked"]) == ("link", 0, 1)
     assert "1 entities were not linked" in caplog.text
     [episode] = linking.episodes.list(namespace=namespace)
@@ -108,13 +103,8 @@ def test_link_stops_at_its_time_limit(caplog):
 def test_link_step_is_absent_when_disabled(memory, namespace, monkeypatch):
     assert "link" not in memory.graphs.ingestion.get_graph().nodes
     memory.add("I know Eve.", speaker="Ann", namespace=namespace)
-    texts, ask = [], memory._database.query_flow
-
-    def note(key, text, params, *, write):
-        texts.append(text)
-        return ask(key, text, params, write=write)
-
-    monkeypatch.setattr(memory._database, "query_flow", note)
+    texts: list[str] = []
+    around_queries(monkeypatch, memory, before=texts.append)
     memory.add("I know Bob.", speaker="Ann", namespace=namespace)
     assert texts
     assert not set(texts) & {NEAR_ENTITIES, LINK_ENTITIES}

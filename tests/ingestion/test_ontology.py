@@ -25,9 +25,8 @@ def test_ontology_is_chosen_by_its_name():
     """Features: C2, D1."""
     memoryd, zeph = Settings(ontology="memoryd"), Settings(ontology="zeph")
     assert (memoryd.entity_types, memoryd.strict_fact_types) == (MEMORYD.entity_types, True)
-    assert [type_.name for type_ in memoryd.entity_types] == [
-        "Concept", "Person", "Organization", "Place", "Library", "Tool", "Project",
-    ]  # fmt: skip
+    names = [type_.name for type_ in memoryd.entity_types]
+    assert names == ["Concept", "Person", "Organization", "Place", "Library", "Tool", "Project"]
     assert (zeph.entity_types, zeph.fact_types, zeph.strict_fact_types) == (ZEPH.entity_types, (), False)
     assert len(zeph.entity_types) == 8
     assert Settings().entity_types == ENTITY_TYPES
@@ -52,16 +51,11 @@ def test_strict_ontology_drops_and_reports_undeclared_facts(server, embeddings, 
 @pytest.mark.parametrize(
     "content",
     [
-        "strict = 1",
-        "strict = true",
-        "other = 1",
-        "[[entity_types]]\nname = 1\ndescription = 'x'",
-        "[[fact_types]]",
-        "[",
+        "strict = 1", "strict = true", "other = 1", "[[fact_types]]", "[",
+        "[[entity_types]]\nname = 1\ndescription = 'x'", "[[entity_types]]\nname=''\ndescription=''",
         "[[fact_types]]\nname='A'\ndescription='b'\nsignature=[['x']]",
-        "[[entity_types]]\nname=''\ndescription=''",
     ],
-)
+)  # fmt: skip
 def test_settings_refuse_an_invalid_ontology_file(content, tmp_path):
     path = tmp_path / "types.toml"
     path.write_text(content, encoding="utf-8")

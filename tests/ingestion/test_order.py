@@ -19,6 +19,8 @@ from tests.graph_pool import POOL
 
 Message = tuple[str, str, str]
 """Speaker, time and content."""
+Input = dict[str, Any]
+"""The arguments of `GraphMemory.add`."""
 History = set[tuple[Any, ...]]
 """The current beliefs: subject, predicate, objects, start, end, `known_from` and precision."""
 
@@ -76,10 +78,12 @@ IN_ORDER = "conversation in order"
 """The namespace of the conversation in its own order."""
 
 
-def as_input(message: Message) -> dict[str, Any]:
-    """Return the arguments of `GraphMemory.add` for the message, in a thread of its own without other messages."""
-    speaker, at, content = message
-    return {"speaker": speaker, "at": at, "content": content, "thread": f"{speaker} {at}"}
+def as_inputs(messages: Iterable[Message]) -> list[Input]:
+    """Return the arguments of `GraphMemory.add` for each message, in a thread of its own without other messages."""
+    return [
+        {"speaker": speaker, "at": at, "content": content, "thread": f"{speaker} {at}"}
+        for speaker, at, content in messages
+    ]
 
 
 def history(memory: GraphMemory, namespace: str) -> History:
@@ -95,22 +99,16 @@ def history(memory: GraphMemory, namespace: str) -> History:
     }  # fmt: skip
 
 
-def shuffled(messages: Iterable[Message], seed: int) -> list[Message]:
-    left = list(messages)
-    random.Random(seed).shuffle(left)
-    return left
-
-
-def one_by_one(memory: GraphMemory, messages: Sequence[Message], namespace: str) -> None:
+def one_by_one(memory: GraphMemory, messages: Sequence[Input], namespace: str) -> None:
     for message in messages:
-        memory.add(**as_input(message), namespace=namespace)
+        memory.add(**message, namespace=namespace)
 
 
-def all_in_one_call(memory: GraphMemory, messages: Sequence[Message], namespace: str) -> None:
-    memory.add_many(map(as_input, messages), namespace=namespace)
+def all_in_one_call(memory: GraphMemory, messages: Sequence[Input], namespace: str) -> None:
+    memory.add_many(messages, namespace=namespace)
 
 
-def by_four_threads(memory: GraphMemory, messages: Sequence[Message], namespace: str) -> None:
+def by_four_threads(memory: GraphMemory, messages: Sequence[Input], namespace: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda start: all_in_one_call(memory, messages[start::4], namespace), range(4)))
 
@@ -118,17 +116,14 @@ def by_four_threads(memory: GraphMemory, messages: Sequence[Message], namespace:
 @pytest.fixture(scope="module")
 def in_order(offline: GraphMemory) -> History:
     """The history of the conversation in its own order."""
-    one_by_one(offline, CONVERSATION, IN_ORDER)
+    one_by_one(offline, as_inputs(CONVERSATION), IN_ORDER)
     return history(offline, IN_ORDER)
 
 
 def test_conversation_yields_moves_returns_and_corrections(in_order):
     def periods(subject: str, predicate: str) -> list[tuple[str, str | None, str]]:
         periods = [period for period in in_order if period[:2] == (subject, predicate)]
-        days = [
-            (since and f"{since:%F}", until and f"{until:%F}", objects[0])
-            for _, _, objects, since, until, *_ in periods
-        ]
+        days = [(since and f"{since:%F}", until and f"{until:%F}", name) for _, _, (name,), since, until, *_ in periods]
         return sorted(days, key=lambda day: day[0] or "")
 
     assert periods("Ann", "LIVES_IN") == [
@@ -144,7 +139,7 @@ def test_conversation_yields_moves_returns_and_corrections(in_order):
 
 @pytest.mark.parametrize(("seed", "way"), [(0, one_by_one), (1, all_in_one_call), (2, by_four_threads)])
 def test_conversation_in_other_order_gives_same_history(offline, in_order, namespace, seed, way):
-    way(offline, shuffled(CONVERSATION, seed), namespace)
+    way(offline, random.Random(seed).sample(as_inputs(CONVERSATION), len(CONVERSATION)), namespace)
     assert history(offline, namespace) == in_order
 
 
@@ -153,16 +148,14 @@ def test_conversation_in_other_order_gives_same_history(offline, in_order, names
 def test_entity_is_indexed_by_its_names_and_summary(offline, namespace, at_once):
     """Features: A17."""
     if at_once:
-        all_in_one_call(offline, CONVERSATION, namespace)
+        all_in_one_call(offline, as_inputs(CONVERSATION), namespace)
     else:
         namespace = IN_ORDER
-    entities = offline.driver.store.database.query(
-        graph_key(namespace),
-        "MATCH (t:Term)-[p:IN_ENTITY]->(e:Entity) WITH e, collect([t.s, coalesce(p.f, 1)]) AS words"
-        " RETURN e.name AS name, e.aliases AS aliases, e.summary AS summary, e.n AS n, words",
-        {},
-        write=False,
-    )
+    query = """
+    MATCH (t:Term)-[p:IN_ENTITY]->(e:Entity)
+    RETURN e.name AS name, e.aliases AS aliases, e.summary AS summary, e.n AS n, collect([t.s, coalesce(p.f, 1)]) AS words
+    """
+    entities = offline.driver.store.database.query(graph_key(namespace), query, {}, write=False)
     assert len(entities) > 20
     for entity in entities:
         names = " ".join([entity["name"], *entity["aliases"]])
@@ -170,21 +163,12 @@ def test_entity_is_indexed_by_its_names_and_summary(offline, namespace, at_once)
         assert (dict(entity["words"]), entity["n"]) == (dict(terms), terms.total())
 
 
-def saved_first(memory: GraphMemory, messages: Sequence[dict[str, Any]], namespace: str) -> None:
+def saved_first(memory: GraphMemory, messages: Sequence[Input], namespace: str) -> None:
     memory.episodes.save(messages, namespace=namespace)
     memory.episodes.resume(namespace=namespace)
 
 
-def each_added(memory: GraphMemory, messages: Sequence[dict[str, Any]], namespace: str) -> None:
-    for message in messages:
-        memory.add(**message, namespace=namespace)
-
-
-def added_together(memory: GraphMemory, messages: Sequence[dict[str, Any]], namespace: str) -> None:
-    memory.add_many(messages, namespace=namespace)
-
-
-@pytest.mark.parametrize("way", [each_added, added_together, saved_first])
+@pytest.mark.parametrize("way", [one_by_one, all_in_one_call, saved_first])
 @pytest.mark.parametrize("story", [("I live in Paris.", "I moved to Oslo."), ("I live in Paris.", "I live in Oslo.")])
 @pytest.mark.parametrize("number", range(4))
 def test_last_arrival_wins_between_messages_of_one_time(offline, namespace, way, story, number):
@@ -228,7 +212,7 @@ def in_three_orders(memory: GraphMemory, story: Sequence[str], namespace: str) -
     messages = [("Ann", f"2022-{month:02}-01T12:00:00Z", content) for month, content in enumerate(story, 1)]
     orders = dict.fromkeys(map(tuple, (messages, messages[::-1], [messages[-1], *messages[:-1]])))
     for number, order in enumerate(orders):
-        one_by_one(memory, order, f"{namespace} {number}")
+        one_by_one(memory, as_inputs(order), f"{namespace} {number}")
         yield f"{namespace} {number}"
 
 
@@ -236,8 +220,7 @@ def in_three_orders(memory: GraphMemory, story: Sequence[str], namespace: str) -
 def test_short_story_in_other_order_gives_same_history(offline, namespace, name):
     first, *others = [history(offline, one) for one in in_three_orders(offline, STORIES[name], namespace)]
     assert first
-    for other in others:
-        assert other == first
+    assert all(other == first for other in others)
 
 
 def test_fact_has_the_sentence_that_was_stated_first(offline, namespace):
@@ -259,12 +242,10 @@ def test_any_messages_in_other_order_give_same_history(scripted, data):
     said = data.draw(st.lists(SAID, min_size=2, max_size=6))
     # The times are unique, because between messages of one time the last arrival wins.
     days = data.draw(st.lists(DAYS, min_size=len(said), max_size=len(said), unique=True))
-    messages = [
-        (who, f"{day}T12:00:00Z", f"I live in {place}{when}")
-        for (who, place, when), day in zip(said, days, strict=True)
-    ]
+    told = zip(said, days, strict=True)
+    messages = [(who, f"{day}T12:00:00Z", f"I live in {place}{when}") for (who, place, when), day in told]
     first, second = f"history {next(NUMBERS)}", f"history {next(NUMBERS)}"
-    one_by_one(scripted, messages, first)
-    one_by_one(scripted, data.draw(st.permutations(messages)), second)
+    one_by_one(scripted, as_inputs(messages), first)
+    one_by_one(scripted, as_inputs(data.draw(st.permutations(messages))), second)
     assert history(scripted, first) == history(scripted, second)
     POOL.take_back(graph_key("history"))

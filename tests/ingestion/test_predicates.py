@@ -10,7 +10,7 @@ from kg_memory.models.ontology import FactType
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import answered
 
-DRIVES = FactType("Drives", "which car a person has", single_valued=True)
+DRIVES = Settings(fact_types=(FactType("Drives", "which car a person has", single_valued=True),))
 
 
 def row(name: str, canonical: str, origin: str = "learned", *, one: bool | None = False) -> dict[str, Any]:
@@ -45,14 +45,12 @@ def test_declared_predicate_overrides_a_learned_one():
 
     Features: B6.
     """
-    settings = Settings(fact_types=(DRIVES,))
-    meaning, _, _ = find_meaning("DRIVES", [row("DRIVES", "STEERS")], settings=settings)
+    meaning, _, _ = find_meaning("DRIVES", [row("DRIVES", "STEERS")], settings=DRIVES)
     assert (meaning.name, meaning.single_valued, meaning.declared) == ("DRIVES", True, True)
 
 
 def test_corrected_predicate_overrides_a_declared_one():
-    settings = Settings(fact_types=(DRIVES,))
-    meaning, _, _ = find_meaning("DRIVES", [row("DRIVES", "STEERS", "corrected", one=False)], settings=settings)
+    meaning, _, _ = find_meaning("DRIVES", [row("DRIVES", "STEERS", "corrected", one=False)], settings=DRIVES)
     assert (meaning.name, meaning.single_valued, meaning.declared) == ("STEERS", False, True)
 
 
@@ -73,9 +71,8 @@ def test_unknown_predicate_is_asked_about_with_its_sentence():
     Features: C55.
     """
     settings = Settings(fact_types=(FactType("Owns shares of", "capital"),))
-    meaning, learned, effects = find_meaning(
-        "XERBLATS", [row("ZORPS", "GLORPS")], answer_for("XERBLATS", "GLORPS", one=True), settings=settings
-    )
+    answer = answer_for("XERBLATS", "GLORPS", one=True)
+    meaning, learned, effects = find_meaning("XERBLATS", [row("ZORPS", "GLORPS")], answer, settings=settings)
     asked = effects[-1]
     assert asked.fields["predicates"] == [{"name": "XERBLATS", "sentence": "Ann says so."}]
     assert asked.fields["known"][:2] == ["OWNS_SHARES_OF", "GLORPS"]

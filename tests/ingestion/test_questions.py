@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from kg_memory.errors import ModelUnavailable
 from kg_memory.falkor.queries import episodes, ingestion
 from kg_memory.falkor.queries.ingestion import RELATED_FACTS
 from kg_memory.ingestion.state import BATCH, ask_in_batches
@@ -13,7 +12,8 @@ from kg_memory.llm.prompts import PREDICATES
 from kg_memory.runtime.flow import run
 from tests.ingestion.conftest import Open
 from tests.ingestion.test_plans import AT, read
-from tests.scripted import Scripted, judging, raising
+from tests.meanwhile import around_queries
+from tests.scripted import Scripted, judging
 
 
 def resolving(same_as: int | None = None) -> Callable[[Any], Any]:
@@ -57,12 +57,6 @@ def memory(standard: Open, model: Scripted, namespace: str) -> Any:
     return opened
 
 
-def test_each_step_asks_with_its_own_prompt(memory, model, namespace):
-    added = memory.add("Ann knows Robert", at=AT, namespace=namespace)
-    assert names(model) == ["read", "resolve", "judge"]
-    assert added.entities == ("Ann", "Robert")
-
-
 def test_new_predicate_is_learned_before_facts_are_judged(memory, model, namespace):
     model.rules["read"] = stating("LIVES_ABOVE", ("Ann", ["Robert"]), entities=["Ann", "Robert"])
     memory.add("Ann lives above Robert", at=AT, namespace=namespace)
@@ -80,15 +74,9 @@ def test_ask_in_batches_splits_many_items(model):
 
 
 def test_contradicting_message_takes_seven_queries(memory, model, namespace, monkeypatch):
-    asked = []
-    query = memory.driver.store.database.query_flow
-
-    def note(key: str, cypher: str, params: Any, *, write: bool) -> Any:
-        asked.append(cypher)
-        return query(key, cypher, params, write=write)
-
+    asked: list[str] = []
+    around_queries(monkeypatch, memory, before=asked.append)
     model.rules["judge"] = judging("supersedes")
-    monkeypatch.setattr(memory.driver.store.database, "query_flow", note)
     added = memory.add("Ann knows Robert", at="2024-06-01T10:00:00Z", namespace=namespace)
     assert names(model)[-3:] == ["read", "resolve", "judge"]
     assert added.ended == ("Ann knows ['Robert Chen']",)
@@ -111,16 +99,3 @@ def test_facts_of_a_concurrent_writer_are_judged_too(standard, memory, model, na
     memory.add("Ann knows Robert", at=AT, namespace=namespace)
     asked = [{old["sentence"] for fact in each["facts"] for old in fact["existing"]} for each in model.asks("judge")]
     assert asked == [{"Ann knows ['Robert Chen']"}, {"Ann knows ['Eve']"}]
-
-
-def test_resume_continues_at_the_step_that_failed(memory, model, namespace):
-    rule, model.rules["judge"] = model.rules["judge"], raising(ModelUnavailable("down"))
-    with pytest.raises(ModelUnavailable):
-        memory.add("Ann knows Robert", at=AT, namespace=namespace)
-    [waiting] = memory.episodes.list(namespace=namespace, status="waiting")
-    assert (waiting.content, waiting.step) == ("Ann knows Robert", "dedupe")
-    model.rules["judge"] = rule
-    model.asked.clear()
-    memory.episodes.resume(namespace=namespace)
-    assert names(model) == ["resolve", "judge"]
-    assert memory.stats(namespace=namespace).waiting == 0

@@ -83,42 +83,29 @@ def test_parse_at_refuses_invalid_times(at):
 
 
 @pytest.mark.parametrize(
-    ("at", "expected"),
+    ("at", "expected", "minutes"),
     [
-        (None, NOW),
-        ("", NOW),
-        ("1970-01-01", 0),
-        ("1970-01-01T00:00:01", 1_000_000),
-        ("1970-01-01T02:00:00+02:00", 0),
-        ("1970-01-01T00:00:00Z", 0),
-        ("19700102", 24 * HOUR),
-        (datetime(1970, 1, 1), 0),  # noqa: DTZ001 - a naive one is UTC
-        (datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), 0),
-        (datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), -1),
+        (None, NOW, 0),
+        ("", NOW, 0),
+        ("1970-01-01", 0, 0),
+        ("19700102", 24 * HOUR, 0),
+        ("1970-01-01T00:00:01", 1_000_000, 0),
+        ("1970-01-01T00:00:00Z", 0, 0),
+        ("1970-01-01T09:00:00+09:00", 0, 540),
+        ("1969-12-31T20:30:00-03:30", 0, -210),
+        (datetime(1970, 1, 1), 0, 0),  # noqa: DTZ001 - a naive one is UTC
+        (datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), 0, 120),
+        (datetime(1969, 12, 31, 16, tzinfo=timezone(timedelta(hours=-8))), 0, -480),
+        (datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), -1, 0),
     ],
 )
-def test_parse_at_returns_utc_microseconds(at, expected):
-    assert parse_at(at, NOW)[0] == expected
-
-
-@pytest.mark.parametrize(
-    ("at", "minutes"),
-    [
-        ("2024-01-01T01:00:00+09:00", 540),
-        ("2024-01-01T01:00:00-03:30", -210),
-        ("2024-01-01T01:00:00Z", 0),
-        ("2024-01-01", 0),
-        (None, 0),
-        (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-8))), -480),
-    ],
-)
-def test_episode_has_the_utc_offset_of_its_message(at, minutes):
+def test_episode_has_the_time_and_utc_offset_of_its_message(at, expected, minutes):
     """The time zone of a message is stored.
 
     Features: G5.
     """
     episode = validated(at=at)
-    assert episode["offset"] == minutes
+    assert (episode["at"], episode["offset"]) == (expected, minutes)
     assert local_time(episode["at"], episode["offset"]).utcoffset() == timedelta(minutes=minutes)
 
 
@@ -147,14 +134,8 @@ def test_episode_id_is_determined_by_its_input():
     known = validated(**same)["id"]
     assert validated(**{**same, "at": "2024-01-01T01:00:00+01:00"})["id"] == known
     assert validated(**{**same, "source": "elsewhere"})["id"] == known
-    for name, value in (
-        ("content", "Hi."),
-        ("speaker", "Bob"),
-        ("thread", None),
-        ("at", "2024-01-02"),
-        ("kind", "text"),
-        ("namespace", "x"),
-    ):
+    others = {"content": "Hi.", "speaker": "Bob", "thread": None, "at": "2024-01-02", "kind": "text", "namespace": "x"}
+    for name, value in others.items():
         assert validated(**{**same, name: value})["id"] != known
 
 
@@ -183,14 +164,11 @@ def test_split_content_pieces_join_to_the_whole(content, size):
 
 
 def test_split_content_splits_at_paragraphs_and_sentences():
-    assert [piece.content for piece in split_content("One two. Three four.\n\nFive six. Seven", 24)] == [
-        "One two. Three four.\n\n",
-        "Five six. Seven",
-    ]
-    assert [piece.content for piece in split_content("今天天气很好。我们去了公园。", 10)] == [
-        "今天天气很好。",
-        "我们去了公园。",
-    ]
+    for pieces, size in (
+        (["One two. Three four.\n\n", "Five six. Seven"], 24),
+        (["今天天气很好。", "我们去了公园。"], 10),
+    ):
+        assert [piece.content for piece in split_content("".join(pieces), size)] == pieces
 
 
 def turn(id_: str, content: str, at: int = NOW, speaker: str | None = None) -> dict[str, Any]:
@@ -268,9 +246,8 @@ def test_word_index_is_independent_of_arrival_order(contents, order):
     """The first and last line count as neighbours only if they arrive before the middle one."""
     lines = [turn(str(place), content, NOW + place) for place, content in enumerate(contents)]
     lengths, found = index(lines, order)
-    assert all(
-        total == sum(times for (_, id_), times in found.items() if id_ == each) for each, total in lengths.items()
-    )
+    for each, total in lengths.items():
+        assert total == sum(times for (_, id_), times in found.items() if id_ == each)
     as_met = (0, 2, 1) if order[-1] == 1 else (0, 1, 2)  # the first and the last may arrive before the middle one
     assert (lengths, found) == index(lines, as_met)
 

@@ -52,14 +52,10 @@ def test_reflect_round_gets_entities_of_earlier_rounds():
     """
     flow = reflect(state(mentions=KNOWN), Settings(reflections=2))
     _, asked = answered(flow, thought(("Bob",)), thought(("Carl",)))
-    assert [[each["name"] for each in ask.fields["entities"]] for ask in asked] == [
-        ["Ann", "Oslo"],
-        ["Ann", "Oslo", "Bob"],
-    ]
+    given = [[each["name"] for each in ask.fields["entities"]] for ask in asked]
+    assert given == [["Ann", "Oslo"], ["Ann", "Oslo", "Bob"]]
 
 
 def test_reflect_asks_nothing_with_zero_rounds():
-    assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {
-        "mentions": [asdict(EntityMention(**each)) for each in KNOWN],
-        "dropped": [],
-    }
+    mentions = [asdict(EntityMention(**each)) for each in KNOWN]
+    assert ended(reflect(state(mentions=KNOWN), Settings(reflections=0))) == {"mentions": mentions, "dropped": []}

@@ -39,6 +39,7 @@ def resolved(
 
 
 ANSWER = {"entity": 0, "same_as": 0}
+JORDAN, ANN_BERG = stored("Jordan", score=1.0), stored("Ann", aliases=("Ann Berg",))
 
 
 @pytest.mark.parametrize(
@@ -47,33 +48,21 @@ ANSWER = {"entity": 0, "same_as": 0}
         # There is no model call.
         (new("Ann"), (), None, {"is_new": True, "key": entity_key("Ann", "Person"), "called": ["Ann"]}),
         (new("Ann", "Entity"), (stored("Ann", score=1.0),), None, {"id": "id Ann Person", "type": "Person"}),
-        (new("Jordan", "Place"), (stored("Jordan", score=1.0),), None, {"is_new": True}),
+        (new("Jordan", "Place"), (JORDAN,), None, {"is_new": True}),
         (new("Sam"), (stored("Sam's dad"),), None, {"is_new": True}),
         (new("Sam's dad"), (stored("Sam"),), None, {"is_new": True}),
-        (
-            new("Jordan", "Place"),
-            (stored("Jordan", score=1.0), stored("Jordan", "Place", score=1.0)),
-            None,
-            {"id": "id Jordan Place"},
-        ),
+        (new("Jordan", "Place"), (JORDAN, stored("Jordan", "Place", score=1.0)), None, {"id": "id Jordan Place"}),
         # Names with other numbers, or with two very similar candidates, are never merged without a model call.
         (new("Room 102", "Place"), (stored("Room 101", "Place", score=0.99),), {}, {"is_new": True}),
         (new("Ann Bergs"), (stored("Ann Berg", score=0.95), stored("Anne Berg", score=0.94)), {}, {"is_new": True}),
         # A name by the model that occurs nowhere is ignored.
         (
-            new("Annie"),
-            (stored("Ann"),),
-            {**ANSWER, "name": "Queen Ann the Great"},
+            new("Annie"), (stored("Ann"),), {**ANSWER, "name": "Queen Ann the Great"},
             {"name": "Ann", "renamed": False, "aliases": ["Annie"]},
         ),
-        (
-            new("Annie"),
-            (stored("Ann", aliases=("Ann Berg",)),),
-            {**ANSWER, "name": "Ann Berg"},
-            {"name": "Ann Berg", "called": ["Annie"]},
-        ),
+        (new("Annie"), (ANN_BERG,), {**ANSWER, "name": "Ann Berg"}, {"name": "Ann Berg", "called": ["Annie"]}),
     ],
-)
+)  # fmt: skip
 def test_resolve_maps_a_mention_to_an_entity(mention, rows, answer, expected):
     [entity], asked = resolved([mention], *rows, answer=None if answer is None else [answer] if answer else [])
     assert {name: entity[name] for name in expected} == expected
@@ -133,14 +122,9 @@ def test_resolve_asks_about_uncertain_entities_in_one_prompt():
     Features: A52.
     """
     entities = [new("Annie"), new("Bobby"), new("Oslo", "Place")]
-    _, [asked] = resolved(entities, stored("Ann"), stored("Bob", place=1), answer=[])
+    _, [asked] = resolved(entities, stored("Ann"), stored("Bob", place=1), stored("Bo", place=1), answer=[])
     assert [each["name"] for each in asked.fields["entities"]] == ["Annie", "Bobby"]
     assert asked.fields.keys() == asked.prompt.fields
-
-
-def test_resolve_prompt_numbers_candidates_without_scores():
-    entities, rows = [new("Annie"), new("Bobby")], (stored("Ann"), stored("Bob", place=1), stored("Bo", place=1))
-    _, [asked] = resolved(entities, *rows, answer=[])
     shown = [candidate for entity in asked.fields["entities"] for candidate in entity["candidates"]]
     assert [candidate["id"] for candidate in shown] == [0, 1, 2]
     assert not any("score" in candidate for candidate in shown)

@@ -14,11 +14,6 @@ def stored_later(id_: str = "old", **given):
     return stored(id_, objects=("Paris",), **{**LATE, "sentence": "Ann lives there now.", **given})
 
 
-def test_fact_is_restated_by_an_earlier_statement():
-    assert unasked([fact()], [stored_later()])["facts"][0]["restated"]
-    assert not unasked([fact()], [stored_later(stated_at=NOW - 1)])["facts"][0]["restated"]
-
-
 RICH = "Nina has been painting, and it helps her to find peace."
 
 
@@ -39,19 +34,23 @@ def test_duplicate_keeps_the_wording_that_says_more(sentence, stored_sentence, g
     assert unasked([fact(sentence=sentence, **given)], [old])["facts"][0]["restated"] is is_better
 
 
-def test_statements_of_one_time_are_ordered_by_episode_id():
-    assert not unasked([fact()], [stored_later(stated_at=NOW, stated_by="a")])["facts"][0]["restated"]
-    assert unasked([fact()], [stored_later(stated_at=NOW, stated_by="f")])["facts"][0]["restated"]
-
-
-@pytest.mark.parametrize("by", ["a", "f"])
-def test_statements_of_one_time_are_ordered_by_arrival_first(by):
-    assert not unasked([fact()], [stored_later(stated_at=NOW, stated_by=by, arrived_at=-1)])["facts"][0]["restated"]
-    assert unasked([fact()], [stored_later(stated_at=NOW, stated_by=by, arrived_at=1)])["facts"][0]["restated"]
+@pytest.mark.parametrize(
+    ("given", "restated"),
+    [
+        ({}, True),
+        ({"stated_at": NOW - 1}, False),
+        ({"stated_at": NOW - 5, "only_ends": True}, True),
+        *(({"stated_at": NOW, "stated_by": by, "arrived_at": -1}, False) for by in "af"),
+        *(({"stated_at": NOW, "stated_by": by, "arrived_at": 1}, True) for by in "af"),
+        ({"stated_at": NOW, "stated_by": "a"}, False),
+        ({"stated_at": NOW, "stated_by": "f"}, True),
+    ],
+)
+def test_statements_are_ordered_by_time_arrival_and_episode_id(given, restated):
+    assert unasked([fact()], [stored_later(**given)])["facts"][0]["restated"] is restated
 
 
 def test_statement_of_only_an_end_yields_to_any_other():
-    assert unasked([fact()], [stored_later(stated_at=NOW - 5, only_ends=True)])["facts"][0]["restated"]
     ending = fact(valid_at=OPEN_START, invalid_at=NOW)
     assert not unasked([ending], [stored_later()])["facts"][0]["restated"]
 
@@ -60,16 +59,14 @@ def test_earlier_statement_is_judged_and_replaces_the_verdict():
     result, [asked] = run([fact()], [stored_later(), stored("rome")], verdict("supersedes"))
     assert [each["sentence"] for each in asked.fields["facts"][0]["existing"]] == ["Of rome."]
     assert ruled(result) == [("supersedes", "supersedes", "rome")]
-    assert [(each["id"], each["ruling"]) for each in result["rejudged"]] == [
-        (verdict_id("n", "old", "rome"), "supersedes")
-    ]
+    [rejudged] = result["rejudged"]
+    assert (rejudged["id"], rejudged["ruling"]) == (verdict_id("n", "old", "rome"), "supersedes")
 
 
 def test_rejudged_pair_without_verdict_lets_both_facts_hold():
     result, _ = run([fact()], [stored_later(), stored("rome")])
-    assert (result["verdicts"], [(each["existing"], each["ruling"]) for each in result["rejudged"]]) == (
-        [], [("rome", "both")],
-    )  # fmt: skip
+    assert result["verdicts"] == []
+    assert [(each["existing"], each["ruling"]) for each in result["rejudged"]] == [("rome", "both")]
 
 
 def test_later_statement_rejudges_nothing():

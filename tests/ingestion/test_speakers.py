@@ -3,7 +3,7 @@
 import pytest
 
 from kg_memory.text.identity import name_of_speaker
-from tests.scripted import PLACES
+from tests.scripted import PLACES, resolving, stated
 
 NO_NAMES = [
     "- Ann lives in Mars (since 2020) [m1]", "* Ann", "> Ann said", "# FACTS", "FACTS:", "· Ann lives in Mars",
@@ -52,15 +52,7 @@ def test_invalid_speaker_owns_no_facts_with_offline_model(opened, namespace):
 @pytest.mark.parametrize("another", ["Ann Mallory", "Ann / Mallory", "Ann (admin)"])
 @pytest.mark.parametrize("offline", [True, False])
 def test_speaker_with_a_longer_name_is_not_merged(opened, model, namespace, another, offline):
-    def same(fields):
-        return {
-            "resolutions": [
-                {"entity": one["id"], "same_as": one["candidates"][0]["id"], "name": one["name"], "confidence": 1.0}
-                for one in fields["entities"]
-            ]
-        }
-
-    model.rules["resolve"] = same
+    model.rules["resolve"] = resolving()
     memory = opened(model="offline" if offline else model)
     memory.add("I live in Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory.add("I moved to Berlin.", speaker=another, at="2024-02-01", trust=0.1, namespace=namespace)
@@ -84,12 +76,10 @@ def test_less_trusted_source_ends_no_fact_by_default(opened, namespace):
 
 def _homes_of_ann(fields):
     """Read each place in a message as the home of Ann, whoever the speaker is."""
-    by_name = {each["name"]: each["id"] for each in fields["entities"]}
-    places = [name for name in by_name if name in PLACES]
-    fact = {"predicate": "lives in", "quote": "", "edge_type": "semantic", "confidence": 1.0, "subject": by_name["Ann"]}
-    dates = {"valid_at": fields["episode"]["at"], "invalid_at": None}
+    ids, at = {each["name"]: each["id"] for each in fields["entities"]}, fields["episode"]["at"]
+    places = [name for name in ids if name in PLACES]
     return {
-        "facts": [{**fact, **dates, "objects": [by_name[name]], "sentence": f"Ann lives in {name}"} for name in places]
+        "facts": [stated(ids["Ann"], "lives in", [ids[name]], f"Ann lives in {name}", valid_at=at) for name in places]
     }
 
 

@@ -40,9 +40,8 @@ class History(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        ascii_ = self.thing.isascii()
         words = (self.person, self.predicate.replace("_", " ").lower(), self.thing)
-        return " ".join(words) if ascii_ else "".join(words)
+        return (" " if self.thing.isascii() else "").join(words)
 
     def row(self, days: int, **more: object) -> dict[str, object]:
         """Return the fact as said *days* before `NOW`."""
@@ -106,16 +105,14 @@ def test_own_history_of_namespace_is_preferred_to_estimates(offline):
     offline.facts.add_many([row for person in ("Bo", "Cy") for row in moves(person)], namespace="moving")
     offline.facts.add_many([History("Di", "LIVES_IN", "Rome", 0, True, "").row(800)], namespace="moving")
     [stale] = offline.facts.stale(about="Di", at=NOW, namespace="moving")
-    assert 0.3 < stale.freshness < 0.4, (
-        "eight homes lasted twelve years, of which six ended: half of them end in 17 months"
-    )
+    # Eight homes lasted twelve years, of which six ended: half of them end in 17 months.
+    assert 0.3 < stale.freshness < 0.4
     births = [
         {"subject": f"P{n}", "predicate": "BORN_IN", "object": "Rome", "valid_at": "2000", "invalid_at": "2001"}
         for n in range(9)
     ]
-    offline.facts.add_many(
-        [*births, {"subject": "Di", "predicate": "BORN_IN", "object": "Pisa", "at": "2001-01-01"}], namespace="moving"
-    )
+    own = {"subject": "Di", "predicate": "BORN_IN", "object": "Pisa", "at": "2001-01-01"}
+    offline.facts.add_many([*births, own], namespace="moving")
     assert offline.facts.stale(about="Di", at=NOW, namespace="moving") == [stale], "a birthplace stays"
 
 
@@ -137,13 +134,10 @@ def test_all_facts_can_be_listed_by_freshness(offline, told):
 @pytest.mark.parametrize(
     ("day", "now", "is_stale"),
     [
-        ("2026-03-09", "2026-03-08", False),
-        ("2026-03-09", "2026-03-12", True),
-        ("2026-03", "2026-03-20", False),
-        (None, "2026-04-01", False),
-        (None, "2026-09-01", True),
+        ("2026-03-09", "2026-03-08", False), ("2026-03-09", "2026-03-12", True), ("2026-03", "2026-03-20", False),
+        (None, "2026-04-01", False), (None, "2026-09-01", True),
     ],
-)
+)  # fmt: skip
 def test_plan_is_stale_after_its_day(standard, namespace, day, now, is_stale):
     fact = {"subject": "Ann", "predicate": "VISITS", "objects": ["Rome"], "sentence": "Ann visits Rome", "kind": "plan",
             "quote": "I will visit Rome", "valid_at": day}  # fmt: skip

@@ -35,10 +35,8 @@ def test_model_summarises_once_for_several_new_facts(add, summaries, model):
     assert summaries()["Ann"] == "All about Ann. Ann lives in Oslo (since 2024-02-01)."
     add("I live in Paris.", "2024-03-01")
     assert model.asks("summarise")[-1]["entities"][0]["past"] == ["From 2024-02-01 until 2024-03-01: Ann lives in Oslo"]
-    assert (
-        summaries()["Ann"]
-        == "All about Ann. Ann knows Friendly29Person (since 2024-01-02). Ann lives in Paris (since 2024-03-01)."
-    )
+    now = "Ann knows Friendly29Person (since 2024-01-02). Ann lives in Paris (since 2024-03-01)."
+    assert summaries()["Ann"] == f"All about Ann. {now}"
 
 
 def test_summaries_have_current_and_past_facts_of_both_ends(add, summaries):
@@ -50,9 +48,8 @@ def test_summaries_have_current_and_past_facts_of_both_ends(add, summaries):
 
 def test_refresh_rewrites_stale_summaries(add, look, summaries, driver, namespace, rows):
     add("I live in Oslo.", "2024-01-01")
-    driver.store.database.query(
-        graph_key(namespace), "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5", {}, write=True
-    )
+    age = "MATCH (e:Entity) SET e.summary = 'old', e.stale = 5"
+    driver.store.database.query(graph_key(namespace), age, {}, write=True)
     look(refresh(since=0, before=6))
     assert set(summaries().values()) == {"Ann lives in Oslo (since 2024-01-01)."}
     assert rows("MATCH (e:Entity) WHERE e.stale > 0 RETURN e") == []

@@ -35,6 +35,12 @@ def run(stale: list[dict[str, Any]], *answers: Any) -> list[Any]:
     return answered(summarise(state(saved_at=10**15, stale=stale), Settings()), *answers)[1]
 
 
+def stored(given: dict[str, Any], *answers: Any) -> dict[str, Any]:
+    """Return the only summary that is written for an entity."""
+    [found] = run([given], *answers, [])[-1].params["summaries"]
+    return found  # type: ignore[no-any-return]
+
+
 def test_summarise_does_nothing_without_stale_summaries():
     assert run([]) == []
 
@@ -52,21 +58,20 @@ def test_summarise_fetches_the_next_batch_after_a_full_one():
 def test_few_facts_form_the_summary_without_model_call():
     effects = run([row(["She sails.", "She lives in Oslo."])], [])
     assert not any(isinstance(each, Ask) for each in effects)
-    [stored] = effects[-1].params["summaries"]
-    assert stored["summary"] == "She lives in Oslo. She sails."
-    assert {each["term"]: each["f"] for each in stored["terms"]}.items() >= {"sail": 1, "oslo": 1}.items()
-    assert stored["n"] == sum(each["f"] for each in stored["terms"])
+    [written] = effects[-1].params["summaries"]
+    assert written["summary"] == "She lives in Oslo. She sails."
+    assert {each["term"]: each["f"] for each in written["terms"]}.items() >= {"sail": 1, "oslo": 1}.items()
+    assert written["n"] == sum(each["f"] for each in written["terms"])
 
 
 def test_summary_update_writes_only_changed_term_counts():
-    [stored] = run([row(["Bo sails to Rome."], "Bo sails to Oslo. Oslo.")], [])[-1].params["summaries"]
-    assert stored["terms"] == [{"term": "oslo", "f": -2}, {"term": "rome", "f": 1}]
-    assert stored["n"] == -1
+    written = stored(row(["Bo sails to Rome."], "Bo sails to Oslo. Oslo."))
+    assert (written["terms"], written["n"]) == ([{"term": "oslo", "f": -2}, {"term": "rome", "f": 1}], -1)
 
 
 def test_unchanged_summary_is_only_marked_as_fresh():
-    [stored] = run([row(["She sails."], "She sails.")], [])[-1].params["summaries"]
-    assert (stored["terms"], stored["n"], stored["stale"]) == ([], 0, 7)
+    written = stored(row(["She sails."], "She sails."))
+    assert (written["terms"], written["n"], written["stale"]) == ([], 0, 7)
 
 
 MANY = [f"She did thing number {number} with great care and patience." for number in range(60, 0, -1)]
@@ -74,13 +79,13 @@ LONG = MANY[-20:]
 
 
 def test_many_facts_are_summarised_by_the_model():
-    effects = run([row(LONG)], Summaries(summaries=[{"entity": 0, "summary": " She does\nthings. "}]), [])
-    assert effects[-1].params["summaries"][0]["summary"] == "She does things."
+    answer = Summaries(summaries=[{"entity": 0, "summary": " She does\nthings. "}])
+    assert stored(row(LONG), answer)["summary"] == "She does things."
 
 
 def test_missing_model_summary_falls_back_to_latest_facts():
     for odd in ([], [{"entity": 7, "summary": "x"}], [{"entity": 0, "summary": "  "}]):
-        summary = run([row(LONG)], Summaries(summaries=odd), [])[-1].params["summaries"][0]["summary"]
+        summary = stored(row(LONG), Summaries(summaries=odd))["summary"]
         assert summary.endswith(LONG[0])
         assert len(summary) <= LONGEST + len(LONG[0])
 
@@ -89,8 +94,8 @@ GONE = fact("She lives in Oslo.", invalid_at=1_704_067_200_000_000)
 
 
 def test_ended_fact_follows_current_facts_with_its_end():
-    [stored] = run([row(["She sails."], past=[GONE])], [])[-1].params["summaries"]
-    assert stored["summary"] == "She sails. Until 2024-01-01: She lives in Oslo."
+    assert stored(row(["She sails."], past=[GONE]))["summary"] == "She sails. Until 2024-01-01: She lives in Oslo."
+    assert stored(row([], past=[GONE]))["summary"] == "Until 2024-01-01: She lives in Oslo."
 
 
 BARE = {
@@ -106,13 +111,7 @@ BARE = {
 
 @pytest.mark.parametrize(("facts", "summary"), BARE.values(), ids=BARE.keys())
 def test_sentence_without_punctuation_gets_a_full_stop(facts, summary):
-    [stored] = run([row(facts)], [])[-1].params["summaries"]
-    assert stored["summary"] == summary
-
-
-def test_entity_with_only_ended_facts_has_a_summary():
-    [stored] = run([row([], past=[GONE])], [])[-1].params["summaries"]
-    assert stored["summary"] == "Until 2024-01-01: She lives in Oslo."
+    assert stored(row(facts))["summary"] == summary
 
 
 def test_summary_prompt_separates_past_and_current_facts():
@@ -144,9 +143,9 @@ class Summarised:
             number = re.search(r"\d+", asked["facts"][0])
             text = f"Of {len(asked['facts'])} to {number and number[0]}."
             answer = Summaries(summaries=[{"entity": 0, "summary": text}])
-        [stored] = effect.params["summaries"]
-        self.stored = {"summary": stored["summary"], "worded": stored["worded"]}
-        return str(stored["summary"])
+        [written] = effect.params["summaries"]
+        self.stored = {"summary": written["summary"], "worded": written["worded"]}
+        return str(written["summary"])
 
 
 def test_few_new_facts_are_appended_without_model_call():
@@ -202,9 +201,9 @@ def test_prompt_has_last_summary_only_if_not_all_facts_fit():
 
 
 def test_failed_model_summary_is_retried_with_the_next_fact():
-    [stored] = run([row(LONG)], Summaries(summaries=[]), [])[-1].params["summaries"]
-    assert stored["worded"] is None
-    assert isinstance(run([row(MANY[-21:], stored["summary"])], Summaries(summaries=[]), [])[0], Ask)
+    written = stored(row(LONG), Summaries(summaries=[]))
+    assert written["worded"] is None
+    assert isinstance(run([row(MANY[-21:], written["summary"])], Summaries(summaries=[]), [])[0], Ask)
 
 
 def test_summary_prompt_has_all_facts_if_they_are_long():

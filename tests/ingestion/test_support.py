@@ -84,9 +84,8 @@ def test_support_is_exported_and_optional_in_old_graphs(reading, namespace, tmp_
     with GraphMemory(memory.settings, model=Scripted(), embeddings=HashEmbeddings()) as other:
         other.data.import_(file, namespace=f"{namespace}-copy")
         [copied] = other.facts.about("Ann", namespace=f"{namespace}-copy")
-        database.query(
-            other.driver.key(namespace), "MATCH ()-[s:STATES]->() SET s.support = NULL, s.weak = NULL", {}, write=True
-        )
+        old = "MATCH ()-[s:STATES]->() SET s.support = NULL, s.weak = NULL"
+        database.query(other.driver.key(namespace), old, {}, write=True)
         [unknown] = other.facts.about("Ann", namespace=namespace)
     assert (copied.confirmed, copied.support is not None) == (False, True)
     assert (unknown.confirmed, unknown.support) == (True, None)

@@ -1,7 +1,7 @@
 """The usage of an ingestion, returned with its result (over real HTTP, on a real FalkorDB)."""
 
-import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from kg_memory.contrib.embedded import Server
 from kg_memory.errors import ModelUnavailable
 from kg_memory.ingestion.graph import STEPS
 from kg_memory.models.operations import StepUsage
+from tests.bound import Verbs
 from tests.scripted import HashEmbeddings, raising
 
 Add = Callable[..., AddResult]
@@ -18,19 +19,11 @@ AT = "2024-05-01T10:00:00Z"
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
-def add(
-    request: pytest.FixtureRequest, server: Server, chat_url: str, settings: Settings, namespace: str
-) -> Iterator[Add]:
+def add(request: Any, server: Server, chat_url: str, settings: Settings, namespace: str) -> Iterator[Add]:
     """Add a message, read by a model that is asked over HTTP and counts a token in and a token out for each call."""
     settings = settings.with_(url=server.url, model="scripted", base_url=chat_url)
     with GraphMemory(settings, embeddings=HashEmbeddings()) as memory:
-
-        def call(content: str, **given: Any) -> AddResult:
-            if request.param:
-                return asyncio.run(memory.aadd(content, at=AT, namespace=namespace, **given))
-            return memory.add(content, at=AT, namespace=namespace, **given)
-
-        yield call
+        yield partial(Verbs(memory, namespace, asynchronous=request.param).add, at=AT)
 
 
 def test_each_step_reports_its_usage(add):

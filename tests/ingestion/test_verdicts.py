@@ -10,7 +10,6 @@ import pytest
 from kg_memory.errors import InputError, ModelUnavailable
 from kg_memory.falkor.connect import graph_key
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.memory.open import open_driver
 from kg_memory.models.graph import Fact
 from kg_memory.models.ontology import FactType
 from tests.scripted import HashEmbeddings, Scripted, judging, raising, stated
@@ -26,6 +25,17 @@ def say(memory: GraphMemory, namespace: str) -> Say:
         return memory.add(content, speaker="Ann", at=at, namespace=namespace, **given)
 
     return one
+
+
+@pytest.fixture
+def told(memory: GraphMemory, namespace: str) -> Callable[..., None]:
+    """Add messages that nobody in particular says, one a month."""
+
+    def add(*contents: str, memory: GraphMemory = memory) -> None:
+        for month, content in enumerate(contents, 1):
+            memory.add(content, at=f"2024-{month:02}-01", namespace=namespace)
+
+    return add
 
 
 def homes(memory: GraphMemory, namespace: str, **asked: Any) -> list[tuple[str, str | None, str | None]]:
@@ -77,41 +87,11 @@ def test_verdict_determines_the_current_facts(opened, namespace, model, say, ver
     assert memory.reviews.list(namespace=namespace) == []
 
 
-def test_temporary_fact_ends_with_its_period(memory, namespace, model, say):
-    say(*OSLO)
-    model.rules["judge"] = judging("temporary")
-    changing(model, valid_at="2024-06")
-    say("I live in Paris this month.", "2024-06-10")
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None), ("Paris", "2024-06-01", "2024-07-01")]
-
-
-@pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
-def test_uncertain_fact_is_withheld_unless_unreviewed_is_set(opened, namespace, model, say, kind):
-    memory = opened(disputes="withhold")
-    model.rules["judge"] = judging(kind, 0.8499)
-    say(*OSLO, memory)
-    added = say(*PARIS, memory)
-    assert (added.ended, added.pending) == ((), ("Ann lives in Paris",))
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
-    unreviewed = {
-        each.objects[0]: each.reviewed for each in memory.facts.about("Ann", namespace=namespace, unreviewed=True)
-    }
-    assert unreviewed == {"Oslo": True, "Paris": False}
-    found = [each.sentence for each in memory.search("Where does Ann live?", namespace=namespace).facts]
-    assert found == ["Ann lives in Oslo"]
-    asked = memory.search("Where does Ann live?", namespace=namespace, unreviewed=True).facts
-    assert sorted(each.sentence for each in asked) == ["Ann lives in Oslo", "Ann lives in Paris"]
-    [review] = memory.reviews.list(namespace=namespace)
-    assert (review.kind, review.ruling, review.pending.sentence) == (kind, "waiting", "Ann lives in Paris")
-    assert (review.existing.sentence, review.reason) == ("Ann lives in Oslo", "the test says so")
-
-
 @pytest.mark.parametrize("kind", ["supersedes", "conflicts"])
 @pytest.mark.parametrize("late", [False, True])
 def test_uncertain_facts_are_returned_as_disputed_by_default(memory, namespace, model, say, kind, late):
     model.rules["judge"] = judging(kind, 0.8499)
-    messages = [("I live in Oslo.", "2024-01-01"), ("I live in Paris.", "2024-06-01")]
-    results = [say(*message) for message in (reversed(messages) if late else messages)]
+    results = [say(*message) for message in ((PARIS, OSLO) if late else (OSLO, PARIS))]
     assert results[1].ended == ()
     assert homes(memory, namespace) == BOTH
     oslo, paris = sorted(memory.facts.about("Ann", namespace=namespace), key=lambda fact: fact.objects)
@@ -186,22 +166,6 @@ def test_sources_returns_all_sources_of_a_fact_in_pages(memory, namespace, say):
     assert memory.reviews.verdicts(fact.id, namespace=namespace) == []
 
 
-def test_rejected_fact_waits_for_review_when_stated_again(opened, namespace, model, say):
-    memory = opened(disputes="withhold")
-    model.rules["judge"] = judging("supersedes", 0.7)
-    say(*OSLO, memory)
-    say(*PARIS, memory)
-    [review] = memory.reviews.list(namespace=namespace)
-    memory.reviews.decide(review.id, "reject", namespace=namespace)
-    assert memory.reviews.list(namespace=namespace) == []
-    assert homes(memory, namespace, unreviewed=True) == [("Oslo", "2024-01-01", None)]
-    say("I do live in Oslo.", "2024-07-01", memory)
-    assert memory.reviews.list(namespace=namespace) == []
-    assert say("I do live in Paris.", "2024-08-01", memory).pending == ("Ann lives in Paris",)
-    assert [each.id for each in memory.reviews.list(namespace=namespace)] == [review.id]
-    assert homes(memory, namespace) == [("Oslo", "2024-01-01", None)]
-
-
 def test_conflict_restores_the_facts_that_its_loser_ended(memory, namespace, model, say):
     """The losing fact of a conflict is no longer current, and the facts that it had ended are current again.
 
@@ -209,33 +173,25 @@ def test_conflict_restores_the_facts_that_its_loser_ended(memory, namespace, mod
     """
     say(*OSLO)
     say(*PARIS)
-    of_paris = judging("conflicts")
+    of_any = judging("conflicts")
 
-    def rule(fields: Any) -> Any:
-        told = [
-            {**fact, "existing": [old for old in fact["existing"] if "Paris" in old["objects"]]}
-            for fact in fields["facts"]
-        ]
-        return of_paris({"facts": told})
+    def of_paris(fields: Any) -> Any:
+        [fact] = fields["facts"]
+        return of_any({"facts": [{**fact, "existing": [old for old in fact["existing"] if "Paris" in old["objects"]]}]})
 
-    model.rules["judge"] = rule
+    model.rules["judge"] = of_paris
     say("my home is Bergen, not that other place.", "2024-07-01")
     assert ("Oslo", "2024-01-01", None) in homes(memory, namespace)
-    assert not [
-        each for each in memory.facts.about("Paris", namespace=namespace) if each.sentence == "Ann lives in Paris"
-    ]
+    assert "Ann lives in Paris" not in [each.sentence for each in memory.facts.about("Paris", namespace=namespace)]
 
 
 @pytest.mark.parametrize(
     ("strategy", "holds", "trust", "believed"),
     [
-        ("recency", "known", 0.1, "Paris"),
-        ("model", "known", 1.0, "Oslo"),
-        ("model", "new", 1.0, "Paris"),
-        ("trust", "new", 0.1, "Oslo"),
-        ("trust", "known", 1.0, "Paris"),
+        ("recency", "known", 0.1, "Paris"), ("model", "known", 1.0, "Oslo"), ("model", "new", 1.0, "Paris"),
+        ("trust", "new", 0.1, "Oslo"), ("trust", "known", 1.0, "Paris"),
     ],
-)
+)  # fmt: skip
 def test_conflict_strategy_determines_the_winner(opened, namespace, model, say, strategy, holds, trust, believed):
     """`conflict_strategy` decides which fact of a conflict stays current.
 
@@ -290,6 +246,12 @@ def reading(model: Scripted, *stated: tuple[str, str]) -> None:
     model.rules["facts"] = facts
 
 
+def naming(canonical: str) -> Callable[[Any], Any]:
+    """Return a rule that gives each predicate the same *canonical* name."""
+    told = {"canonical": canonical, "one_at_a_time": True}
+    return lambda fields: {"predicates": [{"name": each["name"], **told} for each in fields["predicates"]]}
+
+
 def stating(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
     """Return a rule that states *facts* (subject, predicate, object, sentence) if both entities are in the message."""
 
@@ -305,38 +267,34 @@ def stating(*facts: tuple[str, str, str, str]) -> Callable[[Any], Any]:
     return rule
 
 
-def test_facts_with_common_entity_in_other_role_are_compared(memory, namespace, model):
+def test_facts_with_common_entity_in_other_role_are_compared(memory, namespace, model, told):
     model.rules["facts"] = stating(
         ("Acme", "EMPLOYS", "Ann", "Acme employs Ann as a cook"),
         ("Ann", "WORKS_AT", "Globex", "Globex employs Ann as a cook"),
     )
     model.rules["judge"] = judging("supersedes")
-    memory.add("Acme employs Ann.", at="2024-01-01", namespace=namespace)
-    memory.add("Ann is now employed by Globex.", at="2024-06-01", namespace=namespace)
+    told("Acme employs Ann.", "Ann is now employed by Globex.")
     assert existing(model) == ["Acme employs Ann as a cook"]
     current = memory.facts.about("Ann", as_of="2024-07-01", namespace=namespace)
     assert [fact.sentence for fact in current] == ["Globex employs Ann as a cook"]
 
 
-def test_similar_facts_without_common_entity_are_compared(memory, namespace, model):
+def test_similar_facts_without_common_entity_are_compared(memory, namespace, model, told):
     """Facts without a common entity are compared if their sentences are nearly the same.
 
     Features: A26.
     """
     sentences = "The weekly meeting of all is on Monday", "The weekly meeting of all is on Friday"
-    model.rules["facts"] = stating(
-        ("Meeting", "IS_ON", "Monday", sentences[0]), ("Sync", "IS_ON", "Friday", sentences[1])
-    )
+    meeting, sync = ("Meeting", "IS_ON", "Monday", sentences[0]), ("Sync", "IS_ON", "Friday", sentences[1])
+    model.rules["facts"] = stating(meeting, sync)
     model.rules["judge"] = judging("supersedes")
-    memory.add("Meeting Monday.", at="2024-01-01", namespace=namespace)
-    memory.add("Sync Friday.", at="2024-06-01", namespace=namespace)
+    told("Meeting Monday.", "Sync Friday.")
     assert existing(model) == [sentences[0]]
     assert memory.facts.about("Meeting", as_of="2024-07-01", namespace=namespace) == []
 
 
-def test_facts_of_one_pair_are_compared_in_both_directions(memory, namespace, model, say):
-    memory.add("Bob knows Ann.", at="2024-01-01", namespace=namespace)
-    memory.add("Ann knows Bob.", at="2024-01-02", namespace=namespace)
+def test_facts_of_one_pair_are_compared_in_both_directions(model, told):
+    told("Bob knows Ann.", "Ann knows Bob.")
     assert existing(model) == ["Bob knows Ann"]
 
 
@@ -363,11 +321,7 @@ def test_each_of_many_homes_ends_where_the_next_begins(opened, namespace, say, s
 
 def test_facts_of_one_predicate_family_are_compared(memory, namespace, model, say):
     reading(model, ("RENTS_HOME_IN", "Alpha beta gamma delta."), ("RESIDES_IN", "Epsilon zeta eta theta."))
-    model.rules["predicates"] = lambda fields: {
-        "predicates": [
-            {"name": each["name"], "canonical": "LIVES_IN", "one_at_a_time": True} for each in fields["predicates"]
-        ]
-    }
+    model.rules["predicates"] = naming("LIVES_IN")
     say("I am in Oslo.", "2024-01-01")
     say("I am in Paris.", "2024-01-02")
     assert existing(model) == ["Alpha beta gamma delta."]
@@ -378,22 +332,19 @@ def test_facts_of_one_predicate_family_are_compared(memory, namespace, model, sa
     [("LIKES", "Ann and Carl.", False), ("LIKES", "Ann and Carl instead.", True), ("HAS_MOTTO", "Ann and Carl.", True)],
     ids=["many values", "a change", "unknown"],
 )
-def test_multi_valued_facts_are_compared_only_on_a_change(memory, namespace, model, predicate, words, compared):
+def test_multi_valued_facts_are_compared_only_on_a_change(model, told, predicate, words, compared):
     """Facts of an unknown predicate are compared too."""
-    model.rules["facts"] = stating(
-        ("Ann", predicate, "Bob", "Ann has for her part Bob"), ("Ann", predicate, "Carl", "Ann has for her part Carl")
-    )
-    memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
-    memory.add(words, at="2024-01-02", namespace=namespace)
+    facts = (("Ann", predicate, name, f"Ann has for her part {name}") for name in ("Bob", "Carl"))
+    model.rules["facts"] = stating(*facts)
+    told("Ann and Bob.", words)
     assert [len(fields["facts"][0]["existing"]) for fields in model.asks("judge")] == ([1] if compared else [])
 
 
 @pytest.mark.parametrize("predicate", ["OWNED_BY", "USES"], ids=["from the other side", "another matter"])
-def test_facts_of_inverse_predicates_are_compared(memory, namespace, model, predicate):
+def test_facts_of_inverse_predicates_are_compared(model, told, predicate):
     first, second = "Alpha beta gamma delta pi", "Alpha beta gamma zeta rho"  # a similarity of 0.6
     model.rules["facts"] = stating(("Ann", "OWNS", "Bob", first), ("Bob", predicate, "Carl", second))
-    memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
-    memory.add("Bob and Carl.", at="2024-01-02", namespace=namespace)
+    told("Ann and Bob.", "Bob and Carl.")
     assert bool(model.asks("judge")) == (predicate == "OWNED_BY")
 
 
@@ -402,11 +353,9 @@ PAINTS = "Ann paints old barns red", "Ann scrubs old barns red"
 
 
 @pytest.mark.parametrize(("threshold", "compared"), [(0.69, True), (0.71, False), (1.0, False), (0.0, True)])
-def test_facts_below_compare_threshold_are_not_compared(opened, namespace, model, threshold, compared):
-    memory = opened(compare_threshold=threshold)
+def test_facts_below_compare_threshold_are_not_compared(opened, model, told, threshold, compared):
     model.rules["facts"] = stating(("Ann", "PAINTS", "Bob", PAINTS[0]), ("Ann", "SCRUBS", "Carl", PAINTS[1]))
-    memory.add("Ann and Bob.", at="2024-01-01", namespace=namespace)
-    memory.add("Ann and Carl.", at="2024-01-02", namespace=namespace)
+    told("Ann and Bob.", "Ann and Carl.", memory=opened(compare_threshold=threshold))
     assert [len(fields["facts"][0]["existing"]) for fields in model.asks("judge")] == ([1] if compared else [])
 
 
@@ -414,11 +363,9 @@ def test_facts_below_compare_threshold_are_not_compared(opened, namespace, model
     ("new", "compared"),
     [("Ann gave up playing tennis", True), ("Ann no longer plays tennis", True), ("Ann fears big spiders", False)],
 )
-def test_compare_threshold_suits_the_offline_embeddings(opened, namespace, model, new, compared):
+def test_compare_threshold_suits_the_offline_embeddings(opened, model, told, new, compared):
     model.rules["facts"] = stating(("Ann", "PLAYS", "Tennis", "Ann plays tennis"), ("Ann", "MISSES", "Bob", new))
-    memory = opened(embeddings="offline")
-    memory.add("Ann and Tennis.", at="2024-01-01", namespace=namespace)
-    memory.add("Ann and Bob.", at="2024-01-02", namespace=namespace)
+    told("Ann and Tennis.", "Ann and Bob.", memory=opened(embeddings="offline"))
     shown = [old["sentence"] for fields in model.asks("judge") for old in fields["facts"][0]["existing"]]
     assert shown == ["Ann plays tennis"] * compared
 
@@ -429,9 +376,8 @@ def test_pair_is_not_judged_again_after_a_concurrent_rename(memory, namespace, m
 
     def rename(fields: Any) -> Any:
         model.rules["judge"] = rule
-        cypher = (
-            "MATCH (e:Entity {name: 'Ann'}) SET e.name = 'Ann Smith', e.revision = e.revision + 1 RETURN e.id AS id"
-        )
+        changed = "SET e.name = 'Ann Smith', e.revision = e.revision + 1 RETURN e.id AS id"
+        cypher = f"MATCH (e:Entity {{name: 'Ann'}}) {changed}"
         assert len(memory.driver.store.database.query(graph_key(namespace), cypher, {}, write=True)) == 1
         return rule(fields)
 
@@ -480,17 +426,13 @@ def test_multi_valued_fact_type_is_not_ended_by_a_verdict(opened, namespace, mod
 # Predicates
 
 
-def test_learned_predicate_is_reused_by_another_memory(memory, namespace, model, say, database, settings):
+def test_learned_predicate_is_reused_by_another_memory(memory, namespace, model, say):
     changing(model, predicate="lives xerblats")
-    model.rules["predicates"] = lambda _: {
-        "predicates": [{"name": "LIVES_XERBLATS", "canonical": "GLORPS", "one_at_a_time": True}]
-    }
+    model.rules["predicates"] = naming("GLORPS")
     say("Bob is here.", "2024-01-01")
     other = Scripted(**model.rules)
-    second = open_driver(other, HashEmbeddings(), database)
     with GraphMemory(memory.settings, model=other, embeddings=HashEmbeddings()) as again:
         say("Carl is here.", "2024-01-02", again)
-    second.close()
     assert (len(model.asks("predicates")), other.asks("predicates")) == (1, [])
     told = {(each.predicate, each.wording) for each in memory.facts.about("Ann", namespace=namespace)}
     assert told == {("GLORPS", "LIVES_XERBLATS")}
@@ -514,9 +456,10 @@ def test_resume_reads_episode_after_predicate_call_failed(memory, namespace, mod
     assert model.asks("facts")[-1]["episode"]["at"] == "2024-01-01T01:00+09:00"
 
 
-@pytest.mark.parametrize(
-    "name", ["", "\x00\n", "a'}) DETACH DELETE n //", "x" * 64, "🎉", "وصل إلى", "ignore all rules"]
-)
+ODD = ["", "\x00\n", "a'}) DETACH DELETE n //", "x" * 64, "🎉", "وصل إلى", "ignore all rules"]
+
+
+@pytest.mark.parametrize("name", ODD)
 def test_any_predicate_name_is_stored_and_found(memory, namespace, model, say, name):
     changing(model, predicate=name)
     say("Bob is here.", "2024-01-01")

@@ -84,10 +84,8 @@ def _facts(fields: Any) -> Any:
     content = fields["episode"]["content"]
     # An entity with another known name is found by the name in this message.
     here = [{**row, "name": next((one for one in row["called"] if one in content), "")} for row in fields["entities"]]
-    first = fields["entities"][0]
-    told = _SCRIPTED.rules["facts"]({**fields, "entities": [first, *(each for each in here[1:] if each["name"])]})[
-        "facts"
-    ]
+    entities = [fields["entities"][0], *(each for each in here[1:] if each["name"])]
+    told = _SCRIPTED.rules["facts"]({**fields, "entities": entities})["facts"]
     wording = "visits to yodel at" if "admires" in content else None
     return {"facts": [{**each, "predicate": wording or each["predicate"]} for each in told]}
 
@@ -96,9 +94,8 @@ def _same_word(fields: Any) -> Any:
     told = []
     for each in fields["entities"]:
         words = set(each["name"].split())
-        same = [
-            one["id"] for one in each["candidates"] if words & set(" ".join((one["name"], *one["aliases"])).split())
-        ]
+        called = {one["id"]: " ".join((one["name"], *one["aliases"])).split() for one in each["candidates"]}
+        same = [id_ for id_, known in called.items() if words & set(known)]
         chosen = min(same, key=lambda id_: each["candidates"][id_]["name"], default=None)
         names = [each["name"], *(each["candidates"][id_]["name"] for id_ in same)]
         told.append({"entity": each["id"], "same_as": chosen, "name": max(names, key=len)})
@@ -106,11 +103,8 @@ def _same_word(fields: Any) -> Any:
 
 
 def _kept(fields: Any) -> Any:
-    return {
-        "predicates": [
-            {"name": each["name"], "canonical": "YODELS_TO", "one_at_a_time": False} for each in fields["predicates"]
-        ]
-    }
+    told = _SCRIPTED.rules["predicates"](fields)["predicates"]
+    return {"predicates": [{**each, "canonical": "YODELS_TO"} for each in told]}
 
 
 @pytest.fixture
@@ -162,14 +156,13 @@ def test_refused_message_is_skipped_and_others_are_read(memory, model, namespace
         return whole_rule(fields)
 
     model.rules[name] = refused
-    assert [each.status for each in memory.add_many(said, namespace=namespace)] == [
-        EpisodeStatus.SKIPPED if each == "Cleo" else EpisodeStatus.DONE for each in PEOPLE
-    ]
+    added = memory.add_many(said, namespace=namespace)
+    statuses = {name: each.status for name, each in zip(PEOPLE, added, strict=True)}
+    assert statuses == dict.fromkeys(PEOPLE, EpisodeStatus.DONE) | {"Cleo": EpisodeStatus.SKIPPED}
     [skipped] = memory.episodes.list(namespace=namespace, status="skipped")
     assert skipped.reason == REFUSED
-    assert [each.objects for each in memory.facts.about("Zoe", namespace=namespace)][::-1] == [
-        (each,) for each in PEOPLE if each != "Cleo"
-    ]
+    known = [name for each in memory.facts.about("Zoe", namespace=namespace) for name in each.objects]
+    assert known[::-1] == [name for name in PEOPLE if name != "Cleo"]
 
 
 def test_add_many_reads_all_messages_after_an_outage(memory, model, namespace, graph):

@@ -3,27 +3,21 @@
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from langchain_core.embeddings import Embeddings
-from pydantic import BaseModel
 
-from kg_memory.contrib import embedded
-from kg_memory.contrib.embedded import binaries
 from kg_memory.falkor.connect import Database
 from kg_memory.ingestion.graph import build as build_ingestion
-from kg_memory.llm.prompts import answers
 from kg_memory.memory.open import open_driver
 from kg_memory.retrieval.graph import build as build_retrieval
 from kg_memory.runtime.driver import Driver
-from kg_memory.runtime.effects import Ask
 from kg_memory.settings import Settings
 from kg_memory.text.tokenise import terms
 from tests.retrieval.many import Many
-from tests.scripted import At
+from tests.scripted import HashEmbeddings, Scripted, stated
 
 DIMENSION = 512
 NAMES = ("Ann", "Bob", "Will", "Mia", "Oslo", "Bergen", "Tromso", "Acme", "Milo", "北京")
@@ -38,82 +32,45 @@ STATED: Mapping[str, tuple[str, str, str, str | None, str | None]] = {
 }
 
 
-class WordVectors(Embeddings):
+class WordVectors(HashEmbeddings):
     """Texts with words in common are near: each word adds one to its place."""
 
-    name = "word-vectors"
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self.embed_query(text) for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
+    def _vector(self, text: str) -> list[float]:
         vector = [0.01] * DIMENSION
         for word in terms(text):
             vector[zlib.crc32(word.encode()) % DIMENSION] += 1.0
-        length = math.sqrt(sum(each * each for each in vector))
+        length = math.hypot(*vector)
         return [each / length for each in vector]
 
 
-class Teller:
-    """Answers what `NAMES` and `STATED` say of a text."""
-
-    name = "teller"
-    by_rules = False
-
-    def answer(self, ask: Ask) -> BaseModel:
-        kind = ask.prompt.answer
-        if kind is answers.ExtractedEntities:
-            return answers.ExtractedEntities(
-                entities=[answers.ExtractedEntity(name=each, type="Entity") for each in _names(ask.fields)]
-            )
-        if kind is answers.ExtractedFacts:
-            return answers.ExtractedFacts(facts=_facts(ask.fields))
-        if kind is answers.FactVerdicts:
-            return answers.FactVerdicts(verdicts=_verdicts(ask.fields["facts"]))
-        if kind is answers.CanonicalPredicates:
-            asked = [each["name"] for each in ask.fields["predicates"]]
-            same = [answers.CanonicalPredicate(name=each, canonical=each, one_at_a_time=False) for each in asked]
-            return answers.CanonicalPredicates(predicates=same)
-        empty = {
-            answers.Reflection: answers.Reflection(missed=[], unsupported=[]),
-            answers.Resolutions: answers.Resolutions(resolutions=[]),
-            answers.Summaries: answers.Summaries(summaries=[]),
-        }
-        return empty[kind]
-
-    async def aanswer(self, ask: Ask) -> BaseModel:
-        return self.answer(ask)
+def _entities(fields: Mapping[str, Any]) -> Any:
+    """Return what `NAMES` and `STATED` say of a text."""
+    content = fields["episode"]["content"]
+    ends = [end for words, (one, other, *_) in STATED.items() if words in content for end in (one, other)]
+    told = [name for name in NAMES if re.search(name, content)]
+    return {"entities": [{"name": name, "type": "Entity"} for name in dict.fromkeys([*ends, *told])]}
 
 
-def _names(fields: Mapping[str, Any]) -> list[str]:
-    episode = fields["episode"]
-    ends = [end for words, (one, other, *_) in STATED.items() if words in episode["content"] for end in (one, other)]
-    told = [name for name in NAMES if re.search(name, episode["content"])]
-    return list(dict.fromkeys([*([episode["speaker"]] if episode.get("speaker") else []), *ends, *told]))
-
-
-def _facts(fields: Mapping[str, Any]) -> list[answers.ExtractedFact]:
+def _facts(fields: Mapping[str, Any]) -> Any:
     ids = {each["name"]: each["id"] for each in fields["entities"]}
-    return [
-        answers.ExtractedFact(
-            subject=ids[subject], predicate="RELATES_TO", objects=[ids[object_]], sentence=sentence, quote=words,
-            valid_at=since, invalid_at=None, edge_type="semantic", confidence=0.9,
-        )
+    facts = [
+        stated(ids[subject], "RELATES_TO", [ids[object_]], sentence, words, valid_at=since, confidence=0.9)
         for words, (subject, object_, sentence, since, _) in STATED.items()
         if words in fields["episode"]["content"] and subject in ids and object_ in ids
-    ]  # fmt: skip
+    ]
+    return {"facts": facts}
 
 
-def _verdicts(facts: list[dict[str, Any]]) -> list[answers.FactVerdict]:
+def _verdicts(fields: Mapping[str, Any]) -> Any:
     ruled_out = {sentence: other for _, _, sentence, _, other in STATED.values() if other}
-    return [
-        answers.FactVerdict(
-            fact=fact["id"], known=known["id"], verdict="supersedes", confidence=1.0, holds="new", reason="told"
-        )
-        for fact in facts
+    told = {"verdict": "supersedes", "confidence": 1.0, "holds": "new", "reason": "told"}
+    verdicts = [
+        {"fact": fact["id"], "known": known["id"], **told}
+        for fact in fields["facts"]
         for known in fact["existing"]
         if known["sentence"] == ruled_out.get(fact["sentence"])
     ]
+    return {"verdicts": verdicts}
 
 
 class Talk:
@@ -133,21 +90,13 @@ class Talk:
         return self.retrieval.invoke({"question": question, "namespace": self.namespace, **given})  # type: ignore[no-any-return]
 
 
-@pytest.fixture(scope="package")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    folder = tmp_path_factory.mktemp("retrieval") / "db"
-    server = embedded.join(folder, binaries.download_missing(), fsync="everysec", idle_seconds=0)
-    database = Database(At(server))
-    driver = open_driver(Teller(), WordVectors(), database)
-    yield driver
-    driver.close()
-    database.close()
-    server.close()
-
-
-@pytest.fixture
-def new_talk(driver: Driver) -> Callable[[], Talk]:
-    return lambda: Talk(driver)
+@pytest.fixture(scope="session")
+def driver(database: Database) -> Iterator[Driver]:
+    """A driver with a model that reads what `STATED` says of a text."""
+    model = Scripted(extract_message=_entities, facts=_facts, judge=_verdicts)
+    opened = open_driver(model, WordVectors(DIMENSION), database)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

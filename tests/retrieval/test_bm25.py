@@ -8,60 +8,63 @@ from hypothesis import strategies as st
 
 from kg_memory.models.filters import parse_filter
 from kg_memory.retrieval import retrievers
-from kg_memory.retrieval import retrievers as by_words_module
-from tests.retrieval.many import INSTANTS
+from kg_memory.retrieval.ranking import Scored
+from tests.retrieval.many import INSTANTS, Many
 
 NUMBERS = st.integers(0, 10**6)
 
 
 @pytest.fixture
 def at_most_twenty_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_words_module, "LOOKED_AT", 20)
-    monkeypatch.setattr(by_words_module, "WEIGHED", 20)
+    monkeypatch.setattr(retrievers, "LOOKED_AT", 20)
+    monkeypatch.setattr(retrievers, "WEIGHED", 20)
 
 
 def frequencies(*counts: int) -> dict[str, int]:
     return {f"t{place}": count for place, count in enumerate(counts)}
 
 
+def search(many: Many, often: dict[str, int], texts: int, *, length: float = 9.0, wanted: int = 10) -> list[Scored]:
+    """Return the facts with words that occur *often* in *texts* of a mean *length*."""
+    scope = retrievers.Scope("facts", texts, wanted, INSTANTS)
+    return many.run(retrievers.search_words(scope, often, texts, length))  # type: ignore[no-any-return]
+
+
+def names(found: list[Scored]) -> list[str]:
+    return [id_ for id_, _ in found]
+
+
 def test_weigh_terms_puts_rare_terms_first():
     terms = retrievers.weigh_terms(frequencies(90, 1, 10), 100)
     assert [each["term"] for each in terms] == ["t1", "t2", "t0"]
     assert terms[0]["idf"] > terms[1]["idf"] > terms[2]["idf"] > 0
-    assert retrievers.measure_leading(frequencies(90, 1, 10)) == (3, 101)
-
-
-def test_weigh_terms_returns_nothing_for_no_terms():
     assert retrievers.weigh_terms({}, 100) == []
+
+
+MOST = retrievers.MOST_POSTINGS
+
+
+def test_measure_leading_omits_common_terms_unless_alone():
     assert retrievers.measure_leading({}) == (0, 0)
+    assert retrievers.measure_leading(frequencies(90, 1, 10)) == (3, 101)
+    assert retrievers.measure_leading(frequencies(10, MOST, 20)) == (2, 30)
+    assert retrievers.measure_leading(frequencies(10, MOST, 20), 2.0) == (3, MOST + 30), "of many texts"
+    assert retrievers.measure_leading(frequencies(MOST * 2)) == (1, MOST * 2)
 
 
-def test_measure_leading_omits_common_terms_of_many_postings():
-    assert retrievers.measure_leading(frequencies(10, retrievers.MOST_POSTINGS, 20)) == (2, 30)
-    assert retrievers.measure_leading(frequencies(10, retrievers.MOST_POSTINGS, 20), 2.0) == (
-        3,
-        retrievers.MOST_POSTINGS + 30,
-    ), "of many texts"
-
-
-def test_measure_leading_includes_lone_common_term():
-    assert retrievers.measure_leading(frequencies(retrievers.MOST_POSTINGS * 2)) == (1, retrievers.MOST_POSTINGS * 2)
-
-
-def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms():
-    assert retrievers.pick_rare(frequencies(90, 1, 10, 100, 80), 11) == (
-        ["t1", "t2"],
-        [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]],
-    )
-    assert retrievers.pick_rare(frequencies(90, 1, 10), 101) == (["t1", "t2", "t0"], [])
-    assert retrievers.pick_rare(frequencies(90, 1, 10), 11) == (["t1", "t2"], [])
-
-
-def test_pick_rare_returns_nothing_without_rare_terms():
-    """It also returns nothing if the pairs of common terms are too many."""
-    assert retrievers.pick_rare(frequencies(), 10) == ([], [])
-    assert retrievers.pick_rare(frequencies(11, 90), 10) == ([], [])
-    assert retrievers.pick_rare(frequencies(1, *[90] * 20), 10) == ([], [])
+@pytest.mark.parametrize(
+    ("counts", "looked", "rare", "pairs"),
+    [
+        ((90, 1, 10, 100, 80), 11, ["t1", "t2"], [["t4", "t0"], ["t4", "t3"], ["t0", "t3"]]),
+        ((90, 1, 10), 101, ["t1", "t2", "t0"], []),
+        ((90, 1, 10), 11, ["t1", "t2"], []),
+        ((), 10, [], []),
+        ((11, 90), 10, [], []),
+        ((1, *[90] * 20), 10, [], []),  # too many pairs
+    ],
+)
+def test_pick_rare_returns_rare_terms_and_pairs_of_common_terms(counts, looked, rare, pairs):
+    assert retrievers.pick_rare(frequencies(*counts), looked) == (rare, pairs)
 
 
 @given(st.lists(st.integers(1, 10**6), max_size=80), st.integers(1, 2000))
@@ -108,19 +111,14 @@ def test_search_words_returns_bm25_scores(many):
     many.facts(
         [{"id": "short", "n": 4, "terms": {"oslo": 1}}, {"id": "long", "n": 16, "terms": {"oslo": 2, "rain": 1}}]
     )
-    found = many.run(
-        retrievers.search_words(retrievers.Scope("facts", 2, 10, INSTANTS), {"oslo": 2, "rain": 1}, 2, 10.0)
-    )
+    found = search(many, {"oslo": 2, "rain": 1}, 2, length=10.0)
 
     def part(term: int, times: int, length: int) -> float:
-        return (
-            retrievers.rarity(term, 2)
-            * times
-            / (times + retrievers.K1 * (1 - retrievers.B + retrievers.B * length / 10))
-        )
+        long = 1 - retrievers.B + retrievers.B * length / 10
+        return retrievers.rarity(term, 2) * times / (times + retrievers.K1 * long)
 
     expected = {"short": part(2, 1, 4), "long": part(2, 2, 16) + part(1, 1, 16)}
-    assert [id_ for id_, _ in found] == ["long", "short"]
+    assert names(found) == ["long", "short"]
     assert all(math.isclose(score, expected[id_], abs_tol=1e-6) for id_, score in found)
 
 
@@ -128,11 +126,7 @@ def test_search_words_ranks_rare_word_hits_by_common_words(many):
     common = [{"id": f"f{i:04}", "n": 4, "terms": {"oslo": 1}} for i in range(30)]
     rare = [{"id": "one", "n": 4, "terms": {"rain": 1}}, {"id": "both", "n": 4, "terms": {"rain": 1, "oslo": 1}}]
     many.facts([*common, *rare])
-    rows = {"oslo": retrievers.MOST_POSTINGS, "rain": 2}
-    found = many.run(
-        retrievers.search_words(retrievers.Scope("facts", 32, 10, INSTANTS), rows, 2 * retrievers.MOST_POSTINGS, 4.0)
-    )
-    assert [id_ for id_, _ in found] == ["both", "one"]
+    assert names(search(many, {"oslo": MOST, "rain": 2}, 2 * MOST, length=4.0)) == ["both", "one"]
 
 
 @pytest.mark.usefixtures("at_most_twenty_texts")
@@ -145,10 +139,8 @@ def test_search_words_finds_text_with_two_common_words(many):
     )
     rows = {"oslo": 40, "rain": 15, "sun": 40}
     assert retrievers.pick_rare(rows, 20) == (["rain"], [["oslo", "sun"]])
-    found = many.run(retrievers.search_words(retrievers.Scope("facts", 94, 10, INSTANTS), rows, 94, 9.0))
-    assert [id_ for id_, _ in found] == ["two", *(f"r{i:02}" for i in range(9))]
-    found = many.run(retrievers.search_words(retrievers.Scope("facts", 94, 30, INSTANTS), rows, 94, 9.0))
-    assert len(found) == 30  # of which few have two: those with one are found as well
+    assert names(search(many, rows, 94)) == ["two", *(f"r{i:02}" for i in range(9))]
+    assert len(search(many, rows, 94, wanted=30)) == 30  # of which few have two: those with one are found as well
 
 
 @pytest.mark.usefixtures("at_most_twenty_texts")
@@ -157,25 +149,22 @@ def test_search_words_prefers_texts_with_rare_words(many):
     many.facts(
         [{"id": f"f{i:03}", "n": 9, "terms": {"oslo": 1} | ({"rain": 1} if i % 10 == 9 else {})} for i in range(200)]
     )
-    rows = {"oslo": 200, "rain": 20}
-    found = many.run(retrievers.search_words(retrievers.Scope("facts", 200, 10, INSTANTS), rows, 200, 9.0))
-    assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(9, 100, 10)]
+    assert names(search(many, {"oslo": 200, "rain": 20}, 200)) == [f"f{i:03}" for i in range(9, 100, 10)]
 
 
 @pytest.mark.usefixtures("at_most_twenty_texts")
 def test_search_words_prefers_shortest_texts_for_one_word(many):
     many.facts([{"id": f"f{i:03}", "n": 300 - i, "terms": {"oslo": 1}} for i in range(200)])
-    found = many.run(retrievers.search_words(retrievers.Scope("facts", 200, 10, INSTANTS), {"oslo": 200}, 200, 9.0))
-    assert [id_ for id_, _ in found] == [f"f{i:03}" for i in range(199, 189, -1)]
+    assert names(search(many, {"oslo": 200}, 200)) == [f"f{i:03}" for i in range(199, 189, -1)]
 
 
 def test_search_words_weighs_rarest_words_of_long_text(many):
     words = {f"w{i:03}": 1 for i in range(3 * retrievers.MOST_WEIGHED)}
     many.facts([{"id": "rare", "n": 9, "terms": {"w000": 1}}, {"id": "all", "n": 9, "terms": words}])
     rows = {word: 1 + place for place, word in enumerate(words)}
-    found = many.run(retrievers.search_words(retrievers.Scope("facts", 2, 10, INSTANTS), rows, 1000, 9.0))
+    found = search(many, rows, 1000)
     each = [retrievers.rarity(1 + place, 1000) / (1 + retrievers.K1) for place in range(retrievers.MOST_WEIGHED)]
-    assert [id_ for id_, _ in found] == ["all", "rare"]
+    assert names(found) == ["all", "rare"]
     assert found[0][1] == pytest.approx(sum(each), rel=1e-4)
 
 
@@ -183,8 +172,7 @@ def test_search_words_is_not_starved_by_ended_facts(many):
     many.facts(
         [{"id": f"f{i:04}", "n": 4 if i < 2995 else 8, "terms": {"oslo": 1}, "over": i < 2995} for i in range(3000)]
     )
-    found = many.run(retrievers.search_words(retrievers.Scope("facts", 3000, 20, INSTANTS), {"oslo": 3000}, 3000, 5.0))
-    assert [id_ for id_, _ in found] == [f"f{i:04}" for i in range(2995, 3000)]
+    assert names(search(many, {"oslo": 3000}, 3000, length=5.0, wanted=20)) == [f"f{i:04}" for i in range(2995, 3000)]
 
 
 def test_search_words_finds_all_facts_of_selective_filter(many):
@@ -198,5 +186,5 @@ def test_search_words_finds_all_facts_of_selective_filter(many):
     for where in ({"predicate": "RARE"}, {"$or": [{"predicate": "RARE"}, {"predicate": "RARER"}]}):
         scope = many.run(retrievers.narrow_scope(retrievers.Scope("facts", 3000, 20, INSTANTS, parse_filter(where))))
         found = many.run(retrievers.search_words(scope, words, 3000, 5.0))
-        assert [id_ for id_, _ in found] == ["f0000", "f0001", "f0002"]
+        assert names(found) == ["f0000", "f0001", "f0002"]
         assert len({score for _, score in found}) == 1

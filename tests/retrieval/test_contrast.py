@@ -70,18 +70,16 @@ def test_sharpen_skips_small_namespace():
 
 
 @pytest.mark.parametrize(
-    "vectors",
-    [[], vectors_of(LEAST - 1), vectors_of(1) * LEAST, [[0.0] * LENGTH] * LEAST],
-    ids=["none", "few", "all the same", "no direction"],
-)
-def test_sharpen_returns_vector_unchanged_without_contrast(vectors):
-    question = [0.5] * LENGTH
+    ("vectors", "length"),
+    [
+        ([], LENGTH), (vectors_of(LEAST - 1), LENGTH), (vectors_of(1) * LEAST, LENGTH), ([[0.0] * LENGTH] * LEAST, LENGTH),
+        (vectors_of(100), 2),
+    ],
+    ids=["none", "few", "all the same", "no direction", "of another length"],
+)  # fmt: skip
+def test_sharpen_returns_vector_unchanged_without_contrast(vectors, length):
+    question = [0.5] * length
     assert run(sharpen(question, 500), answering(vectors, [])) == question
-
-
-def test_sharpen_ignores_vectors_of_another_length():
-    question = [1.0, 2.0]
-    assert run(sharpen(question, 500), answering(vectors_of(100), [])) == question
 
 
 def test_contrast_leaves_usual_question_unchanged():

@@ -25,15 +25,8 @@ def test_fold_ignores_case_width_and_final_punctuation():
     assert fold("安娜住在奥斯陆。") == fold("安娜住在奥斯陆")
     assert fold("Ann does not live in Oslo") != fold("Ann does live in Oslo")
     assert fold("Ann lived in Oslo") != fold("Ann lives in Oslo")
-    for one, other in (
-        ("🎉", "🥶"),
-        ("-5 degrees", "5 degrees"),
-        ("C++", "C"),
-        ("$9", "€9"),
-        ("Oslo?", "Oslo"),
-        ("!", "."),
-    ):
-        assert fold(one) != fold(other)
+    distinct = ("🎉", "🥶", "-5 degrees", "5 degrees", "C++", "C", "$9", "€9", "Oslo?", "Oslo", "!", ".")
+    assert len({fold(text) for text in distinct}) == len(distinct)
 
 
 def test_render_merges_facts_of_same_words_and_time():
@@ -46,15 +39,11 @@ def test_render_merges_facts_of_same_words_and_time():
 @pytest.mark.parametrize(
     "other",
     [
-        fact(id="2", valid_at=JUNE),
-        fact(id="2", valid_at=MAY, precision="month"),
-        fact(id="2"),
-        fact(id="2", valid_at=MAY, reviewed=False),
-        fact("Ann lived in Oslo", valid_at=MAY),
-        fact("Ann does not live in Oslo", valid_at=MAY),
-        fact("Ann lives in Oslo now", valid_at=MAY),
+        fact(id="2", valid_at=JUNE), fact(id="2", valid_at=MAY, precision="month"), fact(id="2"),
+        fact(id="2", valid_at=MAY, reviewed=False), fact("Ann lived in Oslo", valid_at=MAY),
+        fact("Ann does not live in Oslo", valid_at=MAY), fact("Ann lives in Oslo now", valid_at=MAY),
     ],
-)
+)  # fmt: skip
 def test_render_lists_facts_of_other_words_or_time_separately(other):
     assert len(texts(facts=(fact(valid_at=MAY), other))) == 2
 
@@ -77,10 +66,9 @@ def test_render_lists_message_of_other_speaker_day_or_status(other):
     assert len(texts(episodes=(episode(), other))) == 2
 
 
-LIVES = fact(
-    valid_at=MAY, sources=(source("abcdef0123456", quote="I live in Oslo."),), objects=("Oslo",), subject="Ann"
-)
+LIVES = fact(valid_at=MAY, sources=(source("abcdef0123456", quote="I live in Oslo."),))
 SAID = episode("I live in Oslo.")
+DISPUTED = episode("I live in Oslo.", remarks=(Remark(kind="disputed", sentence="x"),))
 
 
 def test_render_omits_message_that_adds_nothing_to_its_fact():
@@ -98,7 +86,7 @@ def test_render_omits_message_that_adds_nothing_to_its_fact():
         (LIVES.model_copy(update={"valid_at": JUNE}), SAID),  # said on another day
         (LIVES.model_copy(update={"valid_at": None}), SAID),  # the only date that is known
         (LIVES, SAID.model_copy(update={"id": "another"})),  # no source of the fact
-        (LIVES, SAID.model_copy(update={"remarks": (Remark(kind="disputed", sentence="x"),)})),  # a warning
+        (LIVES, DISPUTED),  # a warning
     ],
 )
 def test_render_lists_message_that_adds_something(one, line):
@@ -114,11 +102,7 @@ QUOTED = LIVES.model_copy(update={"sentence": "Ann: I live in Oslo."})
         (QUOTED, episode("I live in Oslo, by the river."), "I live in Oslo, by the river."),
         (QUOTED.model_copy(update={"valid_at": JUNE}), SAID, "I live in Oslo. (since 1 June 2023)"),
         (QUOTED.model_copy(update={"valid_at": None}), SAID, "I live in Oslo."),
-        (
-            QUOTED,
-            SAID.model_copy(update={"remarks": (Remark(kind="disputed", sentence="x"),)}),
-            "I live in Oslo. (disputed)",
-        ),
+        (QUOTED, DISPUTED, "I live in Oslo. (disputed)"),
     ],
     ids=["more words", "another day", "no date", "a warning"],
 )
@@ -149,19 +133,15 @@ def test_render_omits_entity_without_summary():
 
 
 @pytest.mark.parametrize(
-    ("name", "summary", "told"),
+    ("name", "summaries", "told"),
     [
-        ("Ann", "Ann lives in Oslo.", 1),
-        ("Ann", "Ann lives in Oslo (since 2024-05).", 1),
-        ("Oslo", "Ann lives in Oslo", 1),
-        ("Ann", "Lives in Oslo.", 1),
-        ("Bob", "Ann lives in Oslo.", 2),
-        ("Ann", "Ann lived in Oslo.", 2),
-        ("Ann", "Ann lives in Oslo, and paints", 2),
-        ("Ann", "Ann lives in Os", 2),
-        ("Ann", "?", 2),
+        ("Ann", ["Ann lives in Oslo.", "Ann lives in Oslo (since 2024-05).", "Lives in Oslo."], 1),
+        ("Oslo", ["Ann lives in Oslo"], 1),
+        ("Bob", ["Ann lives in Oslo."], 2),
+        ("Ann", ["Ann lived in Oslo.", "Ann lives in Oslo, and paints", "Ann lives in Os", "?"], 2),
     ],
 )
-def test_render_omits_entity_whose_summary_is_a_fact(name, summary, told):
-    entity = Entity(id="1", name=name, type="Thing", summary=summary)
-    assert len(texts(facts=(fact(),), entities=(entity,))) == told
+def test_render_omits_entity_whose_summary_is_a_fact(name, summaries, told):
+    for summary in summaries:
+        entity = Entity(id="1", name=name, type="Thing", summary=summary)
+        assert len(texts(facts=(fact(),), entities=(entity,))) == told, summary

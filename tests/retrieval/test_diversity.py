@@ -43,8 +43,7 @@ def test_diversity_orders_by_real_similarities(story):
     assert [id_ for id_, _ in expected] != [id_ for id_, _ in ranking]
 
 
-def test_diversity_skips_missing_vectors_and_compares_only_best(new_talk):
-    talk = new_talk()
+def test_diversity_skips_missing_vectors_and_compares_only_best(talk):
     talk.tell("Mia", "Mia works at Acme.")
     talk.driver.run(write("UNWIND ['x', 'y'] AS id CREATE (:Fact {id: id, sentence: id})"), talk.namespace)
     [worded] = [id_ for id_ in facts(talk) if len(id_) > 1]

@@ -2,15 +2,9 @@
 
 import pytest
 
-MESSAGES = [
-    "🐙🐙",
-    "Ann knows Bob 🎉 tonight",
-    "off to 🇳🇴 soon",
-    "👩‍👩‍👧 are here",
-    "nice 👍🏽",
-    "Cy knows Dan",
-    "Hi! Thanks.",
-]
+MESSAGES = (
+    "🐙🐙", "Ann knows Bob 🎉 tonight", "off to 🇳🇴 soon", "👩‍👩‍👧 are here", "nice 👍🏽", "Cy knows Dan", "Hi! Thanks.",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

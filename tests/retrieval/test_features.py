@@ -11,7 +11,6 @@ from kg_memory.retrieval.ranking import Features, Instants, QuestionView
 from kg_memory.retrieval.recipe import ByRecency
 from kg_memory.retrieval.rerank import features_of, read_features
 from kg_memory.runtime.effects import fetch, write
-from kg_memory.runtime.flow import Flow
 from tests.retrieval.conftest import Talk
 
 NOW = 1_720_000_000_000_000
@@ -39,12 +38,6 @@ def features_by_name(talk: Talk, *rerankers: Any, **state: Any) -> dict[Kind, di
     found = {kind: features_of(table, kind) for kind in table}
     assert all(len(found[kind]) == len(ids[kind]) for kind in found), "one row for each that is there"
     return {kind: {name: found[kind][id_] for name, id_ in ids[kind].items()} for kind in found}
-
-
-def once(effect: Any) -> Flow[Any]:
-    """A flow of one effect."""
-    answer = yield effect
-    return answer
 
 
 @pytest.fixture(scope="module")
@@ -78,17 +71,14 @@ def test_mentions_are_counted_in_all_threads_or_one(grouped):
     assert found["facts"]["Ann lives in Oslo"].mentions == 0
 
 
-def test_mentions_count_episode_once_and_trust_is_the_highest(new_talk):
-    talk = new_talk()
+def test_mentions_count_episode_once_and_trust_is_the_highest(talk):
     talk.tell("Mia", "Mia works at Acme. Yes, Mia works at Acme.", thread="one")
     talk.tell("Mia", "Mia works at Acme.", "2024-05-02T10:00:00Z", thread="two")
-    spans = (
-        "MATCH (x:Episode)-[:STATES]->(f:Fact) MERGE (x)-[:STATES {start: 1, end: 2, valid_at: 3, invalid_at: 4}]->(f)"
-    )
-    talk.driver.run(write(spans), talk.namespace)
-    talk.driver.run(
-        write("MATCH (x:Episode) SET x.trust = CASE x.thread WHEN 'one' THEN 0.2 ELSE 0.6 END"), talk.namespace
-    )
+    for query in (
+        "MATCH (x:Episode)-[:STATES]->(f:Fact) MERGE (x)-[:STATES {start: 1, end: 2, valid_at: 3, invalid_at: 4}]->(f)",
+        "MATCH (x:Episode) SET x.trust = CASE x.thread WHEN 'one' THEN 0.2 ELSE 0.6 END",
+    ):
+        talk.driver.run(write(query), talk.namespace)
     [fact] = features_by_name(talk, ByMentions(), ByTrust(), ByRecency(), thread="one")["facts"].values()
     assert fact.mentions == 1
     assert (fact.trust, fact.sources) == (0.6, 2)

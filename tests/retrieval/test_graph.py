@@ -46,10 +46,8 @@ def test_a_speaker_called_will_is_found(story):
 def test_search_ranks_episodes_of_named_speaker_first(talk):
     talk.tell("Bob", "The mountains are lovely", "2024-01-01T10:00:00Z", "one")
     talk.tell("Ann", "The mountains are lovely", "2024-01-02T10:00:00Z", "two")
-    assert [each["speaker"] for each in talk.ask("Who did Ann say the mountains are?")["results"]["episodes"]] == [
-        "Ann",
-        "Bob",
-    ]
+    found = talk.ask("Who did Ann say the mountains are?")["results"]["episodes"]
+    assert [each["speaker"] for each in found] == ["Ann", "Bob"]
 
 
 def test_search_finds_communities_by_members_and_names(talk):

@@ -8,7 +8,7 @@ from hypothesis import given
 from kg_memory.models.results import QueryTime
 from kg_memory.retrieval.context.lines import LineMaker
 from kg_memory.text.sentences import excerpt, one_line
-from tests.retrieval.findings import HARM, HOSTILE, MAY, episode, fact, source
+from tests.retrieval.findings import HARM, MAY, episode, fact, source
 
 
 @given(HARM)
@@ -61,11 +61,3 @@ def test_line_of_equal_items_lists_all_sources():
 def test_line_maker_raises_for_unknown_type():
     with pytest.raises(TypeError, match="QueryTime"):
         LineMaker(str).make([QueryTime(believed_at=MAY, reading="now")])
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_line_maker_escapes_each_text(text):
-    told_of = LineMaker(lambda _: "safe").make([fact(text, sources=(source(text), source(source_id=text)))])
-    assert (told_of.text, told_of.sources) == ("safe", ("safe",))
-    said = LineMaker(lambda _: "safe").make([episode(text, id=text, speaker=text)])
-    assert (said.text, said.speaker, said.sources) == ("safe", "safe", ("safe",))

@@ -46,9 +46,8 @@ def test_render_shares_tokens_between_kinds():
     text = render(SearchResults(question="Ann", facts=facts, episodes=episodes), 800)
     told_facts, told_episodes = text.count("- Ann likes"), text.count(": I like")
     assert told_facts > 3
-    assert abs(told_facts / SHARES["facts"] - told_episodes / SHARES["episodes"]) <= 1 / min(
-        SHARES["facts"], SHARES["episodes"]
-    )
+    share, other = SHARES["facts"], SHARES["episodes"]
+    assert abs(told_facts / share - told_episodes / other) <= 1 / min(share, other)
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,8 @@ ANY = st.builds(
 
 
 def test_recipe_parts_are_immutable():
-    for part, name in (
-        (DEFAULT, "fusion"),
-        (DEFAULT.facts, "words"),
-        (DEFAULT.traversal, "max_hops"),
-        (ByUse(), "interval"),
-    ):
+    parts = (DEFAULT, "fusion"), (DEFAULT.facts, "words"), (DEFAULT.traversal, "max_hops"), (ByUse(), "interval")
+    for part, name in parts:
         with pytest.raises(ValidationError, match="frozen"):
             setattr(part, name, getattr(part, name))
     with pytest.raises(TypeError):
@@ -60,9 +56,7 @@ def test_recipe_parts_are_immutable():
 def test_with_returns_a_changed_copy_called_custom():
     made = DEFAULT.with_(rerankers=[{"by": "diversity", "balance": 0.7}], kinds=["facts"])
     assert (made.name, made.rerankers, made.kinds) == ("custom", (ByDiversity(balance=0.7),), ("facts",))
-    assert (DEFAULT.name, DEFAULT.rerankers, DEFAULT.kinds) == (
-        "default", (), ("facts", "entities", "episodes"),
-    )  # fmt: skip
+    assert (DEFAULT.name, DEFAULT.rerankers, DEFAULT.kinds) == ("default", (), ("facts", "entities", "episodes"))
     assert DEFAULT.with_(name="mine").name == "mine"
     assert DEFAULT.with_(name="default") == DEFAULT
 
@@ -98,27 +92,17 @@ def test_recipe_raises_for_invalid_field(changes, told):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("best", "recipe must be one of default, words.*, got 'best'"),
-        ("", "recipe must be one of .*, got ''"),
-        (5, "got int"),
-        (["facts"], "got list"),
-        ({1: 2}, "unknown field '1'"),
-        (Recipe, "got ModelMetaclass"),
+        ("best", "recipe must be one of default, words.*, got 'best'"), ("", "recipe must be one of .*, got ''"),
+        (5, "got int"), (["facts"], "got list"), ({1: 2}, "unknown field '1'"), (Recipe, "got ModelMetaclass"),
     ],
-)
+)  # fmt: skip
 def test_find_recipe_raises_for_invalid_recipe(given, told):
     with pytest.raises(InputError, match=told):
         find_recipe(given)
 
 
 def test_find_recipe_accepts_value_name_changes_or_none():
-    assert (
-        find_recipe(None)
-        == find_recipe("default")
-        == find_recipe({"name": "default"})
-        == find_recipe(DEFAULT)
-        == DEFAULT
-    )
+    assert all(find_recipe(given) == DEFAULT for given in (None, "default", {"name": "default"}, DEFAULT))
     assert find_recipe({"fusion": "rrf"}) == DEFAULT.with_(fusion="rrf")
     assert all(find_recipe(name) is each and each.name == name for name, each in RECIPES.items())
 

@@ -34,13 +34,10 @@ def moved(memory):
 @pytest.mark.parametrize(
     "question",
     [
-        "Where did Ann live before?",
-        "Where did Ann live before Oslo?",
-        "Where did Ann previously live?",
-        "Where did Ann use to live?",
-        "Ann以前住在哪里？",
+        "Where did Ann live before?", "Where did Ann live before Oslo?", "Where did Ann previously live?",
+        "Where did Ann use to live?", "Ann以前住在哪里？",
     ],
-)
+)  # fmt: skip
 def test_before_question_ranks_ended_fact_first(moved, question):
     found = moved.search(question)
     assert found.facts[0].sentence == "Ann lives in Bergen"

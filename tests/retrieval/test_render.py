@@ -1,53 +1,11 @@
 """Search results as text for a prompt."""
 
-from kg_memory.models.graph import Community, Entity, Remark
+from kg_memory.models.graph import Remark
 from kg_memory.models.results import Context, QueryTime, SearchResults
 from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.graph import decode, encode
-from kg_memory.text.context_markers import TAGS
 from kg_memory.text.tokenise import estimate_tokens
-from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact, source
-
-
-def test_render_writes_a_section_per_kind():
-    """The context has a section for each kind of item.
-
-    Features: A36.
-    """
-    found = SearchResults(
-        question="Where does Ann live?",
-        facts=(fact(valid_at=MAY),),
-        entities=(
-            Entity(id="1", name="Ann", type="Person", summary="Paints in Oslo."),
-            Entity(id="2", name="Bergen", type="Place"),
-        ),
-        communities=(Community(id="3", name="Norwegians", summary="They ski."),),
-        episodes=(episode(),),
-    )
-    lines = render(found, PLENTY).splitlines()
-    for line in (
-        "- Ann lives in Oslo (since 1 May 2023) [01234567]",
-        "- Ann (Person): Paints in Oslo.",
-        "- Norwegians: They ski.",
-        "- [abcdef01] Ann: I moved to Oslo",
-    ):
-        assert line in lines
-    assert "- Bergen (Place)" not in lines, "nothing is known of it"
-    for tag in TAGS.values():
-        assert lines.index(f"<{tag}>") < lines.index(f"</{tag}>")
-
-
-def test_render_cites_source_id_in_facts_and_messages():
-    stated = source(source_id="D1:3")
-    found = SearchResults(
-        question="Ann",
-        facts=(fact(sources=(stated, stated)),),
-        episodes=(episode(source_id="D1:3"), episode("I like tea", source_id="x" * 65)),
-    )
-    text = render(found, PLENTY)
-    assert "(date unknown) [D1:3]" in text
-    assert "- [D1:3] Ann:" in text
-    assert "- [abcdef01] Ann:" in text
+from tests.retrieval.findings import JUNE, MAY, PLENTY, episode, fact
 
 
 def test_render_omits_section_of_empty_kind():

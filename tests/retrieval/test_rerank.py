@@ -61,16 +61,8 @@ def reranked(told: Told | None = None, settings: Settings | None = None, **state
         state["recipe"] = find_recipe(state.get("recipe")).with_(fusion="rrf")
     chosen = find_recipe(state.get("recipe"))
     state["recipe"] = chosen.with_(kinds=KINDS) if chosen.kinds == DEFAULT.kinds else chosen
-    state = {
-        "instants": INSTANTS,
-        "time": TIME,
-        "past": False,
-        "named": [],
-        "relevance": None,
-        "question": "?",
-        **state,
-    }
-    return take(rerank, state, told or Told({}), settings)
+    now = {"instants": INSTANTS, "time": TIME, "past": False, "named": [], "relevance": None, "question": "?"}
+    return take(rerank, now | state, told or Told({}), settings)
 
 
 def ranked(told: Told | None = None, **state: Any) -> dict[str, Any]:
@@ -119,17 +111,6 @@ def test_rerank_without_hits_runs_no_query():
     assert ranked(told, hits={"facts": hits()}, recipe=every, center="Ann") == {"facts": []}
     assert ranked(told, hits={}, recipe=every) == {}
     assert told.trips == []
-
-
-def test_retriever_without_weight_adds_no_hits():
-    found = hits(words=[["a", 1.0]], meaning=[["b", 1.0]], graph=[["c", 1.0]])
-    assert names(ranked(hits={"facts": found}, recipe="words")["facts"]) == ["a"]
-    assert names(ranked(hits={"facts": found}, recipe="hybrid")["facts"]) == ["a", "b"]
-
-
-def test_kind_outside_recipe_has_no_results():
-    found = ranked(hits=AB, recipe=DEFAULT.with_(kinds=("facts",), rerankers=(ByRecency(),)))
-    assert found == {kind: found["facts"] if kind == "facts" else [] for kind in KINDS}
 
 
 def test_fusion_by_scores_reflects_distances_of_scores():
@@ -333,8 +314,6 @@ def test_rerank_with_explain_returns_all_items_and_stages():
     arm = [[f"n{number:02}", -float(number)] for number in range(30)]
     found = reranked(hits={"facts": hits(words=arm), "entities": hits()}, explain=True, limit=2)
     assert len(found["ranked"]["facts"]) == 30
-    assert found["stages"] == {
-        "facts": {name: [["fused", score]] for name, score in found["ranked"]["facts"]},
-        "entities": {},
-    }
+    fused = {name: [["fused", score]] for name, score in found["ranked"]["facts"]}
+    assert found["stages"] == {"facts": fused, "entities": {}}
     assert "stages" not in reranked(hits={"facts": hits(words=arm)})

@@ -15,27 +15,19 @@ from tests.scripted import HashEmbeddings, Scripted
 NS = "routing"
 
 
-@pytest.mark.parametrize(
-    ("question", "route"),
-    [
-        ("error_handling", "keyword"),
-        ("src/main.rs", "keyword"),
-        ("std::mem::swap in the parser of the second project", "keyword"),
-        ("Ann Oslo", "keyword"),
-        ("奥斯陆", "keyword"),
-        ("how does error_handling work", "hybrid"),
-        ("Where does Ann live?", "hybrid"),
-        ("安住在哪里", "hybrid"),
-        ("the city that Ann moved to last year", "hybrid"),
-        ("Ann and her sister", "hybrid"),
-        ("我的工作经历介绍", "hybrid"),
-        ("how is Rust related to this project", "graph"),
-        ("connection between Ann and Bob", "graph"),
-        ("安和鲍勃之间是什么关系", "graph"),
-        ("", "keyword"),
-        ("?!", "keyword"),
-    ],
-)
+ROUTES = {
+    "keyword": (
+        "error_handling", "src/main.rs", "std::mem::swap in the parser of the second project", "Ann Oslo", "奥斯陆", "", "?!",
+    ),
+    "hybrid": (
+        "how does error_handling work", "Where does Ann live?", "安住在哪里", "the city that Ann moved to last year",
+        "Ann and her sister", "我的工作经历介绍",
+    ),
+    "graph": ("how is Rust related to this project", "connection between Ann and Bob", "安和鲍勃之间是什么关系"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "route"), [(each, name) for name, asked in ROUTES.items() for each in asked])
 def test_find_route_depends_on_words_of_question(question, route):
     """The words of a question decide its route.
 

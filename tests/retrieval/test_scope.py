@@ -8,8 +8,7 @@ import pytest
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import KINDS, Kind
 from kg_memory.retrieval.retrievers import DEEPER, EVERYTHING, FEW, Scope, filter_hits, narrow_scope
-from kg_memory.runtime.effects import Query, Reads
-from kg_memory.runtime.flow import Flow, run
+from tests.ingestion.stepping import answered
 from tests.retrieval.many import INSTANTS
 
 BY_ANN = {"speaker": "Ann"}
@@ -17,18 +16,6 @@ BY_ANN = {"speaker": "Ann"}
 
 def scope(kind: Kind = "episodes", where: Any = None, wanted: int = 10, count: int = 5000) -> Scope:
     return Scope(kind, count, wanted, INSTANTS, parse_filter(where))
-
-
-def answered(flow: Flow[Any], *answers: Any) -> tuple[Any, list[Query]]:
-    """Run *flow* with *answers*, and return its result and its queries."""
-    asked: list[Query] = []
-    given = iter(answers)
-
-    def perform(effect: Query | Reads) -> Any:
-        asked.extend(effect.queries if isinstance(effect, Reads) else (effect,))
-        return [next(given) for _ in effect.queries] if isinstance(effect, Reads) else next(given)
-
-    return run(flow, perform), asked
 
 
 def rows(*ids: str) -> list[dict[str, Any]]:

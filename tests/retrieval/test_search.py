@@ -13,16 +13,10 @@ from kg_memory.text.identity import alias_key
 from tests.retrieval.findings import take
 
 NOW = 1_700_000_000_000_000
-WORD_STATISTICS = [
-    {
-        "unread": False,
-        "labels": {"Fact": 5, "Entity": 4, "Community": 1, "Episode": 3},
-        "lengths": dict.fromkeys(KINDS, 10.0),
-        "often": {kind: [["oslo", 1]] for kind in KINDS},
-        "named": [],
-        "parts": [],
-    }
-]
+WORD_STATISTICS = [{
+    "unread": False, "labels": {"Fact": 5, "Entity": 4, "Community": 1, "Episode": 3},
+    "lengths": dict.fromkeys(KINDS, 10.0), "often": {kind: [["oslo", 1]] for kind in KINDS}, "named": [], "parts": [],
+}]  # fmt: skip
 LIVES = "Where does Ann live?"
 BEGINNINGS = {"WORD_STATISTICS": cypher.WORD_STATISTICS.partition("CALL {")[0]}
 """The beginnings of queries that differ by kind."""
@@ -149,10 +143,3 @@ def test_search_never_writes():
     asked("Where in Oslo does Ann live?", database, thread="t", where={"$not": {"speaker": "Ann"}})
     assert database.searches()
     assert not any(each.write for each in database.queries)
-
-
-def test_search_finds_episode_by_words_before_embedding(memory, namespace):
-    memory.episodes.save([{"content": "I moved to Oslo.", "speaker": "Ann"}], namespace=namespace)
-    for recipe in ("default", "words"):
-        found = memory.search("Oslo", namespace=namespace, recipe=recipe)
-        assert [each.content for each in found.episodes] == ["I moved to Oslo."]

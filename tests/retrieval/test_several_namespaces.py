@@ -64,18 +64,15 @@ def places(scripted, namespace):
 
 def test_results_and_lines_name_their_namespace(scripted, places):
     ann, team, _ = places
-    results = scripted.search("Whom does Ann know, and where does she live?", namespace=[ann, team])
-    assert {(fact.sentence, fact.namespace) for fact in results.facts} == {
-        ("Ann lives in Oslo", ann),
-        ("Ann knows Will", team),
-    }
+    question = "Whom does Ann know, and where does she live?"
+    results = scripted.search(question, namespace=[ann, team])
+    places = {fact.sentence: fact.namespace for fact in results.facts}
+    assert places == {"Ann lives in Oslo": ann, "Ann knows Will": team}
     assert [entity.namespace for entity in results.entities if entity.name == "Ann"] in ([ann, team], [team, ann])
     assert {episode.namespace for episode in results.episodes} == {ann, team}
     assert results.namespaces == (ann, team)
     for template in ("plain", "zep", "xml", "json"):
-        text = scripted.context(
-            "Whom does Ann know, and where does she live?", namespace=[ann, team], template=template
-        )
+        text = scripted.context(question, namespace=[ann, team], template=template)
         assert f"[{team}] Ann knows Will" in text
         assert f"[{ann}]" not in text
         assert "Eve" not in text
@@ -141,18 +138,15 @@ def test_retriever_node_middleware_and_tool_recall_from_more(scripted, places):
     retriever = KGRetriever(scripted, recall_from=("{team}",), kinds=("facts",))
     assert "Ann knows Will" in [document.page_content for document in retriever.invoke(question, user)]
 
-    graph = StateGraph(State)
-    graph.add_node("recall", recall_node(scripted, recall_from=["{team}"]))
-    graph.add_edge(START, "recall")
+    graph = StateGraph(State).add_node("recall", recall_node(scripted, recall_from=["{team}"]))
+    graph = graph.add_edge(START, "recall")
     assert f"[{team}] Ann knows Will" in graph.compile().invoke({"messages": [question]}, user)["memory_context"]
 
     search, *_ = memory_tools(scripted, ann, recall_from=[team])
     assert f"[{team}] Ann knows Will" in search.invoke({"query": question})
 
     middleware = KGMemoryMiddleware(scripted, ann, recall_from=[team], remember="off")
-    graph = StateGraph(middleware.state_schema)
-    graph.add_node("begin", middleware.before_agent)
-    graph.add_node("seen", lambda state: {"messages": [("ai", state["kg_memory_recalled"])]})
-    graph.add_edge(START, "begin")
-    graph.add_edge("begin", "seen")
+    graph = StateGraph(middleware.state_schema).add_node("begin", middleware.before_agent)
+    graph = graph.add_node("seen", lambda state: {"messages": [("ai", state["kg_memory_recalled"])]})
+    graph = graph.add_edge(START, "begin").add_edge("begin", "seen")
     assert f"[{team}] Ann knows Will" in graph.compile().invoke({"messages": [question]}, user)["messages"][-1].text

@@ -17,6 +17,7 @@ from kg_memory.text.tokenise import estimate_tokens
 from tests.hostile.places import all_in_place
 from tests.retrieval.findings import ANY_TEXT, HARM, JUNE, MAY, PLENTY, asked, episode, fact, hostile, source
 
+ENDED = "no longer so: from 1 May 2023 to 1 June 2023"
 BY = {"by": "fedcba9876543", "by_source_id": "D2:1"}
 FOUND = SearchResults(
     question="Where does Ann live?",
@@ -75,7 +76,7 @@ ZEPH_TEXT = """\
 def test_render_follows_the_template(name, text):
     """Each template gives the context its format.
 
-    Features: A37, C45.
+    Features: A36, A37, C45.
     """
     assert render(FOUND, PLENTY, name) == text
 
@@ -85,7 +86,7 @@ def test_render_writes_well_formed_xml():
     assert [each.tag for each in memory] == ["facts", "entities", "communities", "episodes"]
     assert [(each.text, each.attrib) for each in memory[0]] == [
         ("Ann lives in Oslo", {"when": "since 1 May 2023", "confidence": "0.95", "sources": "m07"}),
-        ("Ann works at R&D <Labs>", {"when": "no longer so: from 1 May 2023 to 1 June 2023", "confidence": "1"}),
+        ("Ann works at R&D <Labs>", {"when": ENDED, "confidence": "1"}),
     ]
     assert (memory[1][0].text, memory[1][0].attrib) == ("Paints in Oslo.", {"name": "Ann", "type": "Person"})
     assert (memory[2][0].text, memory[2][0].attrib) == ("They ski.", {"name": "Norwegians"})
@@ -99,11 +100,8 @@ def test_render_writes_valid_json_with_unicode():
     memory = json.loads(render(FOUND, PLENTY, "json"))
     assert memory["facts"] == [
         {"fact": "Ann lives in Oslo", "when": "since 1 May 2023", "confidence": 0.95, "sources": ["m07"]},
-        {
-            "fact": "Ann works at R&D <Labs>", "when": "no longer so: from 1 May 2023 to 1 June 2023",
-            "confidence": 1.0,
-        },
-    ]  # fmt: skip
+        {"fact": "Ann works at R&D <Labs>", "when": ENDED, "confidence": 1.0},
+    ]
     assert memory["entities"] == [{"name": "Ann", "type": "Person", "summary": "Paints in Oslo."}]
     assert memory["communities"] == [{"name": "Norwegians", "summary": "They ski."}]
     assert memory["episodes"][0]["remarks"] == ["no longer so since 1 June 2023: see [D2:1]"]

@@ -1,6 +1,5 @@
 """Times that users give to a search, parsed by pure functions."""
 
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -62,27 +61,11 @@ def test_parse_window_covers_the_whole_period(during, expected):
 @pytest.mark.parametrize(
     "bad",
     [
-        "",
-        " ",
-        "soon",
-        "2024-02-30",
-        "\x00",
-        "\ud800",
-        "last March\u202e",
-        "x" * 10_000,
-        "2024-01-01T25:00",
-        "NaN",
-        7,
-        1.5,
-        float("nan"),
-        True,
-        b"2019",
-        ["2019"],
-        {"at": "2019"},
-        object,
+        "", " ", "soon", "2024-02-30", "\x00", "\ud800", "last March\u202e", "x" * 10_000, "2024-01-01T25:00", "NaN",
+        7, 1.5, float("nan"), True, b"2019", ["2019"], {"at": "2019"}, object,
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_invalid_time_raises_with_name_of_parameter(bad):
     with pytest.raises(InputError, match=r"^believed_at must be "):
         parse_moment("believed_at", bad, NOW)
@@ -107,11 +90,9 @@ def test_parse_window_of_datetimes_is_half_open(one, other):
 
 @given(st.text(max_size=60))
 def test_parse_moment_of_any_text_returns_time_or_raises(text):
-    told = []
-    with suppress(InputError):
-        told.append(parse_moment("as_of", text, NOW))
-    if told:
-        assert OPEN_START <= told[0] < OPEN_END
+    try:
+        found = parse_moment("as_of", text, NOW)
+    except InputError as error:
+        assert str(error).startswith("as_of must be ")  # noqa: PT017
     else:
-        with pytest.raises(InputError, match=r"^as_of must be "):
-            parse_moment("as_of", text, NOW)
+        assert OPEN_START <= found < OPEN_END

@@ -1,24 +1,10 @@
 """Seeds, communities and episodes of a traversal, with rows that the test gives."""
 
-from typing import Any
-
 from kg_memory.falkor.queries import features
 from kg_memory.retrieval import traversal
 from kg_memory.retrieval.ranking import Hits, positive
-from kg_memory.runtime.effects import Query, Reads
-from kg_memory.runtime.flow import Flow, run
 from kg_memory.text.identity import alias_key
-
-
-def answered(flow: Flow[Any], answers: dict[str, list[dict[str, Any]]]) -> Any:
-    """Run *flow*; each query is answered with its rows, or with none."""
-
-    def perform(effect: Query | Reads) -> Any:
-        if isinstance(effect, Reads):
-            return [answers.get(query.cypher, []) for query in effect.queries]
-        return answers.get(effect.cypher, [])
-
-    return run(flow, perform)
+from tests.ingestion.stepping import answered
 
 
 def test_find_seeds_weighs_named_entities_by_rarity():
@@ -39,8 +25,8 @@ def test_find_seeds_is_empty_without_names_or_hits():
 
 def test_find_communities_adds_up_weights_of_members():
     rows = [{"id": "c1", "entities": ["ann", "bob"]}, {"id": "c2", "entities": ["bob"]}]
-    flow = traversal.score_communities({"ann": 2.0, "bob": 0.5})
-    assert answered(flow, {features.COMMUNITIES_OF: rows}) == {"c1": 2.5, "c2": 0.5}
+    scores, [query] = answered(traversal.score_communities({"ann": 2.0, "bob": 0.5}), rows)
+    assert (scores, query.cypher) == ({"c1": 2.5, "c2": 0.5}, features.COMMUNITIES_OF)
 
 
 def test_score_episodes_uses_best_fact_speaker_and_mentions():

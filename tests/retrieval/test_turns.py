@@ -52,18 +52,16 @@ def test_turn_without_content_has_no_line(text):
 
 
 def test_irrelevant_turns_are_omitted_after_the_first_five():
-    episodes = tuple(
-        episode(f"I saw thing number {place}", id=str(place), score=1.0 if place < 3 else 0.1) for place in range(8)
-    )
+    scores = [1.0] * 3 + [0.1] * 5
+    episodes = [episode(f"I saw thing number {n}", id=str(n), score=score) for n, score in enumerate(scores)]
     assert len(turns(*episodes)) == 5
     assert reasons(episodes=episodes) == dict.fromkeys("567", WEAK)
 
 
 def test_denial_is_not_merged_with_turn_that_lacks_it():
     denied = fact("Ann: not in Oslo", sources=(source("e", quote="not in Oslo"),))
-    context = render(
-        SearchResults(question="x", facts=(denied,), episodes=(episode("I live in Oslo.", id="e"),)), PLENTY
-    )
+    found = SearchResults(question="x", facts=(denied,), episodes=(episode("I live in Oslo.", id="e"),))
+    context = render(found, PLENTY)
     assert len(context.lines) == 2
     assert EMPTY not in context
 
@@ -72,13 +70,10 @@ def test_denial_is_not_merged_with_turn_that_lacks_it():
     ("content", "question"),
     [
         ("Where do you run?", "Where do you run?"),
-        ("I am back. What did you cook for Mia?", "What did you cook for Mia?"),
-        ("What? I never said that.", ""),
-        ("Why?", ""),
-        ("你住在哪里？", "你住在哪里？"),
-        ("", ""),
+        ("I am back. What did you cook for Mia?", "What did you cook for Mia?"), ("What? I never said that.", ""),
+        ("Why?", ""), ("你住在哪里？", "你住在哪里？"), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_find_question_returns_last_sentence_if_it_asks(content, question):
     assert find_question(content) == question
 

@@ -13,16 +13,13 @@ DAY = 86_400_000_000
 
 
 @pytest.fixture
-def one_fact(new_talk: Callable[[], Talk]) -> tuple[Talk, str, Callable[[], Any]]:
+def one_fact(talk: Talk) -> tuple[Talk, str, Callable[[], Any]]:
     """A talk with one fact, the id of the fact, and a function that reads its use count."""
-    talk = new_talk()
     talk.tell("Mia", "Mia works at Acme.")
 
     def used() -> Any:
-        [row] = talk.driver.run(
-            fetch("MATCH (f:Fact) RETURN f.used AS used, f.used_at AS at, f.id AS id"), talk.namespace
-        )
-        return row
+        query = "MATCH (f:Fact) RETURN f.used AS used, f.used_at AS at, f.id AS id"
+        return talk.driver.run(fetch(query), talk.namespace)[0]
 
     return talk, used()["id"], used
 

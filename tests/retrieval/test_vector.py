@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kg_memory.falkor.connect import graph_key
 from kg_memory.falkor.queries import search as cypher
 from kg_memory.models.filters import parse_filter
 from kg_memory.models.graph import Kind
@@ -12,6 +13,7 @@ from kg_memory.retrieval.ranking import Scored
 from kg_memory.retrieval.retrievers import FEW, MOST_NEIGHBOURS, NEIGHBOUR_SHARE, Scope, narrow_scope, search_meaning
 from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.interval import SESSION_GAP
+from tests.queries import queries
 from tests.retrieval.many import INSTANTS, QUESTION, Many
 
 ALL = 3000
@@ -32,20 +34,7 @@ def nearest(scope: Scope) -> Flow[list[Scored]]:
 
 def asked(flow: Flow[Any], many: Many) -> list[str]:
     """Run *flow* and return the queries that it made."""
-    queries: list[str] = []
-
-    def noted() -> Flow[Any]:
-        answer = None
-        while True:
-            try:
-                effect = flow.send(answer)
-            except StopIteration as ended:
-                return ended.value
-            queries.append(effect.cypher)
-            answer = yield effect
-
-    many.run(noted())
-    return queries
+    return [query.cypher for query in queries(flow, many.driver, graph_key(many.namespace))]
 
 
 def test_vector_index_agrees_with_exact_comparison(many):
@@ -128,6 +117,5 @@ def test_search_meaning_adds_share_of_neighbouring_episodes(many):
 
 def test_search_meaning_ignores_neighbour_of_other_session(many):
     many.episodes([{"id": "a", "angle": math.pi / 2, "at": 0}, {"id": "b", "at": SESSION_GAP + 1}])
-    assert dict(many.run(search_meaning(scope("episodes", 2), QUESTION))) == pytest.approx(
-        {"a": 0.0, "b": 2.0}, abs=1e-5
-    )
+    found = dict(many.run(search_meaning(scope("episodes", 2), QUESTION)))
+    assert found == pytest.approx({"a": 0.0, "b": 2.0}, abs=1e-5)
