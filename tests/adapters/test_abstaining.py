@@ -1,35 +1,30 @@
 """Every adapter returns only the answer "unknown" if the relevance is below `abstain_below`."""
 
 import json
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import KGRetriever, memory_tools
-from kg_memory.contrib.embedded import Server
 from kg_memory.contrib.letta import letta_tools
 from kg_memory.contrib.variants.templates import ZEPH
 from kg_memory.text.context_markers import REMEMBERED
 from tests.adapters.test_surfaces import SURFACES
-from tests.scripted import HashEmbeddings, Scripted
 
-SHARED = "tests/adapters/test_abstaining.py"
 QUESTION, OTHER = "What does Lily juggle?", "Where does Ann live?"
 UNKNOWN = "The memory does not know this: nothing here is about Lily."
 
 
-@pytest.fixture(scope="module")
-def strict(server: Server) -> Iterator[GraphMemory]:
-    settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6, abstain_below=0.2)
-    with GraphMemory(settings, model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        for content in ("Ann lives in Oslo", "Ann knows Will", "Ann likes tea"):
-            memory.add(content, speaker="Ann", namespace=SHARED)
-        yield memory
+@pytest.fixture
+def strict(opened, namespace):
+    memory = opened(abstain_below=0.2)
+    for content in ("Ann lives in Oslo", "Ann knows Will", "Ann likes tea"):
+        memory.add(content, speaker="Ann", namespace=namespace)
+    return memory
 
 
-def test_retriever_returns_no_documents_below_threshold(strict, call):
-    retriever = KGRetriever(memory=strict, namespace=SHARED)
+def test_retriever_returns_no_documents_below_threshold(strict, namespace, call):
+    retriever = KGRetriever(memory=strict, namespace=namespace)
     assert call(retriever, QUESTION) == []
     assert call(retriever, OTHER)
 
@@ -38,8 +33,8 @@ def test_retriever_returns_no_documents_below_threshold(strict, call):
     ("make", "name"),
     [(memory_tools, "search_memory"), (letta_tools, "archival_memory_search"), (letta_tools, "conversation_search")],
 )
-def test_search_tools_return_only_unknown_line(strict, call, make, name):
-    [tool] = [each for each in make(strict, SHARED) if each.name == name]
+def test_search_tools_return_only_unknown_line(strict, namespace, call, make, name):
+    [tool] = [each for each in make(strict, namespace) if each.name == name]
     answer = call(tool, {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}})
     assert answer.content == UNKNOWN
     assert answer.artifact["answerable"] == {"value": "no", "reason": "nothing here is about Lily", "abstains": True}
@@ -57,7 +52,8 @@ def test_search_tools_return_only_unknown_line(strict, call, make, name):
         ("middleware", None, f"{REMEMBERED}\n\n{UNKNOWN}"),
     ],
 )
-def test_recall_returns_only_unknown_line(strict, surface, template, text):
-    how = {"namespace": SHARED, "template": template}
-    assert SURFACES[surface](strict, {}, **how, question=QUESTION) == text
-    assert "Oslo" in SURFACES[surface](strict, {}, **how, question=OTHER)
+def test_recall_returns_only_unknown_line(strict, namespace, surface, template, text):
+    how = {"namespace": "{user_id}", "template": template}
+    recall = partial(SURFACES[surface], strict, {"configurable": {"user_id": namespace}}, **how)
+    assert recall(question=QUESTION) == text
+    assert "Oslo" in recall(question=OTHER)

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from langchain_core.language_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, BaseMessage
 
 from kg_memory import GraphMemory, adapters
 from kg_memory.contrib.agent import SYSTEM_PROMPT, AgentContext, build_agent, from_memory
 from kg_memory.errors import InputError, SettingsError
+from tests.adapters.chat import Chat
 
 Say = Callable[..., str]
 CONTEXT = """Facts, and when they hold. [sources]
@@ -30,16 +29,6 @@ What was said. [source] (time)
 - [d9512289] (10 January 2024) Ann: I have moved.
 - [0a1b2c3d] (11 January 2024) Ann: Where do I live?
 </EPISODES>"""
-
-
-class Talker(GenericFakeChatModel):
-    """A chat model that gives scripted answers and records its prompts."""
-
-    asked: list[list[BaseMessage]] = []  # noqa: RUF012 - a field of a pydantic model
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> Any:
-        self.asked.append(messages)
-        return super()._generate(messages, *args, **options)
 
 
 @pytest.fixture
@@ -71,24 +60,24 @@ def test_agent_does_not_store_answers_read_from_memory(say, memory, namespace):
 
 def test_agent_prompts_model_with_memory_and_stores_its_answer(memory, namespace):
     memory.add("Ann lives in Oslo.", at="2024-01-01", namespace=namespace)
-    model = Talker(messages=iter([AIMessage("In Oslo, dear Ann."), AIMessage("Still there.")]), asked=[])
+    model = Chat(answers=["In Oslo, dear Ann.", "Still there."], prompts=[])
     agent = build_agent(memory, model=model).compile()
     context: Any = {"user_id": namespace}
     given: Any = {"messages": [("user", "Where does Ann live?")]}
     ended = agent.invoke(given, context=context)
     assert [each.content for each in ended["messages"]] == ["Where does Ann live?", "In Oslo, dear Ann."]
-    system, question = model.asked[0]
+    system, question = model.prompts[0]
     assert system.content == SYSTEM_PROMPT
     assert question.content.startswith("Where does Ann live?\n\n")
     assert "Ann lives in Oslo (since 1 January 2024)" in question.content
     assert "In Oslo, dear Ann." in {each.content for each in memory.episodes.list(namespace=namespace)}
 
     agent.invoke(given, context={**context, "system_prompt": "Be brief."})
-    assert model.asked[1][0].content == "Be brief."
+    assert model.prompts[1][0].content == "Be brief."
 
 
 def test_agent_uses_the_model_of_the_run(memory, namespace):
-    agent = build_agent(memory, model=GenericFakeChatModel(messages=iter([]))).compile()
+    agent = build_agent(memory, model=Chat(answers=[], prompts=[])).compile()
     given: Any = {"messages": [("user", "Ann lives in Oslo.")]}
     offline: Any = {"user_id": namespace, "model": "offline"}
     assert agent.invoke(given, context=offline)["messages"][-1].content == "Noted."

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from kg_memory import GraphMemory
 from kg_memory.adapters import memory_tools
@@ -21,12 +22,39 @@ GIVEN: dict[str, dict[str, Any]] = {
     "open": {"file_name": "(no thread)"},
 }
 """The tools that only read, each with its required arguments."""
+ARGUMENTS = {
+    "search_memory": {"query", "as_of", "limit"},
+    "remember": {"content"},
+    "forget_memory": {"id", "reason"},
+    "memory_history": {"name", "relation"},
+    "core_memory_append": {"label", "content"},
+    "core_memory_replace": {"label", "old_content", "new_content"},
+    "memory_replace": {"label", "old_string", "new_string"},
+    "memory_insert": {"label", "new_string", "insert_line"},
+    "memory_rethink": {"label", "new_memory"},
+    "memory_finish_edits": set(),
+    "archival_memory_insert": {"content", "tags"},
+    "archival_memory_search": {"query", "tags", "tag_match_mode", "top_k", "start_datetime", "end_datetime"},
+    "conversation_search": {"query", "roles", "limit", "start_date", "end_date", "page"},
+    "grep": {"pattern", "include", "context_lines", "offset"},
+    "search_files": {"query", "limit"},
+    "open": {"file_name", "offset", "length"},
+    "close": {"file_name"},
+}
 
 
 @pytest.fixture
 def tools(memory: GraphMemory, namespace: str) -> dict[str, BaseTool]:
     own = [*memory_tools(memory, namespace), *letta_tools(memory, namespace), *file_tools(Files(memory, namespace))]
     return {tool.name: tool for tool in own}
+
+
+def test_tools_show_only_their_arguments(tools):
+    shown = {name: convert_to_openai_tool(tool)["function"] for name, tool in tools.items()}
+    assert {name: set(each["parameters"]["properties"]) for name, each in shown.items()} == ARGUMENTS
+    for name in ("search_memory", "remember", "forget_memory", "memory_history"):
+        assert len(shown[name]["description"]) > 80
+        assert all(len(told["description"]) > 20 for told in shown[name]["parameters"]["properties"].values())
 
 
 def call(tool: BaseTool, arguments: dict[str, Any]) -> Any:
@@ -85,12 +113,12 @@ def test_tools_accept_null_text_for_required_argument(memory, namespace, tools):
     ("name", "arguments", "named"),
     [
         ("search_memory", {"query": " "}, "query must"),
-        ("search_memory", {"query": "x", "as_of": "blorb"}, "as_of must"),
+        ("search_memory", {"query": "x", "as_of": "blorb"}, "as_of must be a time"),
         ("search_memory", {"query": "x", "limit": 0}, "limit must"),
-        ("archival_memory_search", {"query": "x", "top_k": 0}, "top_k must"),
+        ("archival_memory_search", {"query": "x", "top_k": 0}, "top_k must be a whole number"),
         ("archival_memory_search", {"query": "x", "end_datetime": "soon"}, "end_datetime must"),
-        ("conversation_search", {"start_date": "soon"}, "start_date must"),
-        ("conversation_search", {"query": "x", "page": -1}, "page must"),
+        ("conversation_search", {"start_date": "soon"}, "start_date must be ISO 8601"),
+        ("conversation_search", {"query": "x", "page": -1}, "page must be a whole number from 0"),
     ],
 )
 def test_tool_errors_name_the_given_argument(tools, name, arguments, named):
@@ -104,9 +132,8 @@ def test_langmem_tools_accept_null_for_optional_arguments(memory, namespace):
     manage = create_manage_memory_tool(("ann", name), store=memory)
     find = create_search_memory_tool(("ann", name), store=memory)
     for value in LEFT_OUT:
-        assert (
-            "created memory" in call(manage, {"content": f"Ann likes {value}.", "id": value, "action": value}).content
-        )
+        made = call(manage, {"content": f"Ann likes {value}.", "id": value, "action": value})
+        assert "created memory" in made.content
     expected = call(find, {"query": "Ann"}).content
     for optional in ("limit", "offset", "filter"):
         for value in LEFT_OUT:

@@ -47,10 +47,8 @@ def test_submit_saves_at_once_and_flush_reads(background, add, memory, model, na
     Features: C10.
     """
     future = add([said("Ann lives in Oslo"), said("Ann knows Bob")])
-    assert [each.content for each in memory.episodes.list(namespace=namespace, status="saved")] == [
-        "Ann knows Bob",
-        "Ann lives in Oslo",
-    ]
+    saved = memory.episodes.list(namespace=namespace, status="saved")
+    assert [each.content for each in saved] == ["Ann knows Bob", "Ann lives in Oslo"]
     assert (background.pending, model.asked, future.done()) == (2, [], False)
     assert background.flush(60)
     assert [each.facts for each in future.result(0)] == [("Ann lives in Oslo",), ("Ann knows Bob",)]
@@ -234,10 +232,9 @@ def test_background_close_logs_unread_and_refuses_submissions(memory, model, nam
     assert "2 episodes" in caplog.text
     with pytest.raises(DatabaseUnavailable, match="closed"):
         background.submit([said("Ann")], namespace=namespace)
-    with pytest.raises((ModelUnavailable, CancelledError)):
-        one.result(10)
-    with pytest.raises((ModelUnavailable, CancelledError)):
-        two.result(10)
+    for reading in (one, two):
+        with pytest.raises((ModelUnavailable, CancelledError)):
+            reading.result(10)
     assert memory.stats(namespace=namespace).waiting == 2
     background.close(0)
 

@@ -91,14 +91,10 @@ def test_episodes_of_repeated_messages_have_distinct_ids():
 
 
 def test_episode_ids_differ_by_thread_message_id_and_role():
-    given = [
-        ("t", "1", HumanMessage),
-        ("u", "1", HumanMessage),
-        (None, "t", HumanMessage),
-        ("t", None, HumanMessage),
-        ("t", "1", AIMessage),
-    ]
-    assert len({ids([kind("ok", id=own)], thread=thread)[0] for thread, own, kind in given}) == len(given)
+    places = [("t", "1"), ("u", "1"), (None, "t"), ("t", None)]
+    told = [ids([HumanMessage("ok", id=own)], thread=thread) for thread, own in places]
+    told += [ids([AIMessage("ok", id="1")], thread="t")]
+    assert len({id_ for [id_] in told}) == 5
 
 
 def test_episode_source_id_starts_with_thread_and_message_id():

@@ -2,6 +2,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from blockbuster import blockbuster_ctx
@@ -20,16 +21,6 @@ from tests.adapters.chat import Chat
 from tests.scripted import raising
 
 ANSWER = "Noted."
-
-
-class Counting(GraphMemory):
-    """A memory that counts calls of `context`."""
-
-    recalls = 0
-
-    def context(self, *given, **named):
-        self.recalls += 1
-        return super().context(*given, **named)
 
 
 @tool
@@ -131,12 +122,8 @@ async def test_middleware_streams_no_parts_of_its_own(agent, memory, namespace):
     made = agent(saver=InMemorySaver())
     await memory.aadd("Ann lives in Oslo.", namespace=namespace)
     place = at(namespace)
-    parts = [
-        part
-        async for part in made.astream(
-            user_says("Where does Ann live?"), stream_mode=["messages", "updates", "custom"], subgraphs=True, **place
-        )
-    ]
+    how = {"stream_mode": ["messages", "updates", "custom"], "subgraphs": True, **place}
+    parts = [part async for part in made.astream(user_says("Where does Ann live?"), **how)]
     assert "Ann lives in Oslo (" in recalled(agent.chat.prompts[0])
     assert {part[0] for part in parts} == {()}, "no part comes from a graph below the agent"
     assert [part[2][0].content for part in parts if part[1] == "messages"] == [ANSWER]
@@ -159,26 +146,26 @@ async def test_middleware_does_not_block_event_loop(agent, memory, namespace):
     assert "Oslo" in recalled(agent.chat.prompts[1])
 
 
-def test_middleware_recalls_and_stores_once_per_turn_with_tools(server, model, embeddings, settings, agent, namespace):
-    with Counting(settings.with_(url=server.url), model=model, embeddings=embeddings) as memory:
-        memory.add("Ann lives in Oslo.", namespace=namespace)
-        made = agent(LOOKS, "Sun for you.", on=memory, agent_tools=[weather], remember="inline")
-        made.invoke(user_says("What is the weather at Ann's?"), **at(namespace))
-        assert memory.recalls == 1
-        first, second = map(recalled, agent.chat.prompts)
-        assert first == second
-        assert contents(memory, namespace) == [
-            "Ann lives in Oslo.", "Let me look.", "Sun for you.", "What is the weather at Ann's?",
-        ]  # fmt: skip
-        assert memory.stats(namespace=namespace).waiting == 0
+def test_middleware_recalls_and_stores_once_per_turn_with_tools(agent, memory, namespace, monkeypatch):
+    recall = Mock(wraps=memory.context)
+    monkeypatch.setattr(memory, "context", recall)
+    memory.add("Ann lives in Oslo.", namespace=namespace)
+    made = agent(LOOKS, "Sun for you.", agent_tools=[weather], remember="inline")
+    made.invoke(user_says("What is the weather at Ann's?"), **at(namespace))
+    assert recall.call_count == 1
+    first, second = map(recalled, agent.chat.prompts)
+    assert first == second
+    assert contents(memory, namespace) == [
+        "Ann lives in Oslo.", "Let me look.", "Sun for you.", "What is the weather at Ann's?",
+    ]  # fmt: skip
+    assert memory.stats(namespace=namespace).waiting == 0
 
 
 @pytest.mark.parametrize("context", [{"user_id": "..."}, None])
 def test_middleware_stores_interrupted_turn_once_where_it_began(agent, memory, namespace, context):
     person = HumanInTheLoopMiddleware(interrupt_on={"weather": True})
-    made = agent(
-        LOOKS, "Sun for you.", agent_tools=[weather], others=[person], saver=InMemorySaver(), remember="inline"
-    )
+    how = {"agent_tools": [weather], "others": [person], "saver": InMemorySaver(), "remember": "inline"}
+    made = agent(LOOKS, "Sun for you.", **how)
     memory.add("Ann lives in Oslo.", namespace=namespace)
     place = at(namespace)
     assert made.invoke(user_says("What is the weather at Ann's?"), **place)["__interrupt__"]
@@ -325,9 +312,8 @@ def test_middleware_can_put_recalled_text_into_system_message(agent, memory, nam
 
 def test_requests_keep_their_beginning_from_turn_to_turn(agent, memory, namespace):
     memory.add_many(["Ann lives in Oslo.", "Ann likes tea."], namespace=namespace)
-    made = agent(
-        LOOKS, "Noted.", saver=InMemorySaver(), agent_tools=[weather], system_prompt="Be kind.", remember="inline"
-    )
+    how = {"saver": InMemorySaver(), "agent_tools": [weather], "system_prompt": "Be kind.", "remember": "inline"}
+    made = agent(LOOKS, "Noted.", **how)
     for question in ("Where does Ann live?", "What does Ann like?"):
         made.invoke(user_says(question), **at(namespace))
     first, after_tool, last = ([(each.type, each.content) for each in prompt] for prompt in agent.chat.prompts)

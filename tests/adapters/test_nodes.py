@@ -2,25 +2,19 @@
 
 import operator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 
-from kg_memory.adapters.background import BackgroundMemory
-from kg_memory.adapters.middleware import KGMemoryMiddleware
-from kg_memory.adapters.nodes import recall_node, remember_node, with_memory
-from kg_memory.adapters.tools import memory_tools
+from kg_memory import GraphMemory
+from kg_memory.adapters import BackgroundMemory, recall_node, remember_node, with_memory
 from kg_memory.errors import InputError, ModelUnavailable, SettingsError
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.runtime.effects import Query
-from tests.adapters.chat import Chat
+from tests.meanwhile import around_queries
 from tests.scripted import raising
 
 OURS = {"content", "namespace", "episode", "question", "found", "context", "facts", "entities"}
@@ -41,44 +35,21 @@ def config(namespace: str) -> dict[str, Any]:
     return {"configurable": {"user_id": namespace, "thread_id": "t1"}}
 
 
-@pytest.fixture
-def queries(memory: GraphMemory, monkeypatch: pytest.MonkeyPatch) -> list[Query]:
-    """The queries of the memory, as they are made."""
-    made: list[Query] = []
-    perform = memory.driver._perform
-
-    def noted(key: str, effect: Any) -> Any:
-        made.extend([effect] if isinstance(effect, Query) else [])
-        return perform(key, effect)
-
-    monkeypatch.setattr(memory.driver, "_perform", noted)
-    return made
-
-
-def chat(
-    memory: GraphMemory, answer: str = "Oslo is nice.", *, checkpointer: Any = None, state: Any = State, **options: Any
-) -> Any:
+def chat(memory: GraphMemory, *, checkpointer: Any = None, **options: Any) -> Any:
     """Return a user's graph: recall, answer, remember."""
-    graph = StateGraph(state, context_schema=User)
-    graph.add_node("recall", recall_node(memory))
-    graph.add_node("answer", lambda _: {"messages": [("ai", answer)], "log": ["answered"]})
-    graph.add_node("remember", remember_node(memory, **options))
-    graph.add_edge(START, "recall")
-    graph.add_edge("recall", "answer")
-    graph.add_edge("answer", "remember")
+    answer = {"messages": [("ai", "Oslo is nice.")], "log": ["answered"]}
+    steps = [
+        ("recall", recall_node(memory)),
+        ("answer", lambda _: answer),
+        ("remember", remember_node(memory, **options)),
+    ]
+    graph = StateGraph(State, context_schema=User).add_sequence(steps).set_entry_point("recall")
     return graph.compile(checkpointer=checkpointer)
 
 
-def alone(node: Any, state: Any = State, checkpointer: Any = None) -> Any:
+def alone(node: Any, state: Any = State) -> Any:
     """Return a graph with *node* only."""
-    graph = StateGraph(state)
-    graph.add_node(node)
-    graph.add_edge(START, node.name)
-    return graph.compile(checkpointer=checkpointer)
-
-
-def invoke(graph: Any, *given: Any, **named: Any) -> Any:
-    return graph.invoke(*given, **named)
+    return StateGraph(state).add_node(node).add_edge(START, node.name).compile()
 
 
 def said(*texts: str) -> dict[str, Any]:
@@ -147,40 +118,10 @@ def test_memory_node_steps_are_streamed_with_subgraphs(memory, config):
     assert [step for place, update in parts if not place for step in update] == ["recall", "answer", "remember"]
 
 
-def test_believed_at_applies_to_nodes_middleware_and_tools(memory, namespace, config):
-    memory.add("I live in Bergen.", speaker="Ann", at="2020-01-01", namespace=namespace)
-    [before] = memory.facts.about("Ann", namespace=namespace)
-    memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
-    then = before.created_at + timedelta(microseconds=1)
-    question = said("Where does Ann live?")
-    now_, past = (
-        invoke(alone(recall_node(memory, believed_at=time)), {**question, "memory_context": ""}, config)[
-            "memory_context"
-        ]
-        for time in (None, then)
-    )
-    assert "Ann lives in Oslo" in now_
-    assert "Ann lives in Bergen" in past
-    assert "Ann lives in Oslo" not in past
-    search, _, _, history = memory_tools(memory, namespace, believed_at=then)
-    for answer in (search.invoke({"query": "Where does Ann live?"}), history.invoke({"name": "Ann"})):
-        assert "Ann lives in Bergen" in answer
-        assert "Ann lives in Oslo" not in answer
-    middleware = KGMemoryMiddleware(memory, namespace, remember="off", believed_at=then, profile_tokens=200)
-    chat = Chat(answers=["Noted."], prompts=[])
-    create_agent(chat, middleware=[middleware]).invoke(question, config)
-    prompt = chat.prompts[0][0].text
-    assert "Ann lives in Bergen" in prompt
-    assert "Ann lives in Oslo" not in prompt
-    for make in (recall_node, KGMemoryMiddleware, memory_tools):
-        with pytest.raises(InputError, match="believed_at must be a time"):
-            make(memory, namespace, believed_at="no time at all")
-
-
 @pytest.mark.parametrize("messages", [[], [("system", "x")], [("ai", "hello")], [("user", "")]])
 def test_recall_node_clears_context_without_question(memory, config, messages):
     given = {"messages": messages, "memory_context": "of the last turn"}
-    assert invoke(alone(recall_node(memory)), given, config)["memory_context"] == ""
+    assert alone(recall_node(memory)).invoke(given, config)["memory_context"] == ""
 
 
 def test_recall_node_applies_key_and_max_tokens(memory, namespace, config):
@@ -190,12 +131,8 @@ def test_recall_node_applies_key_and_max_tokens(memory, namespace, config):
 
     memory.episodes.save([f"Ann met Person{number} in Oslo" for number in range(6)], namespace=namespace)
     options = {"key": "known", "messages_key": "talk"}
-    whole, short = (
-        alone(recall_node(memory, max_tokens=limit, **options), Other).invoke({"talk": [("user", "Ann?")]}, config)[
-            "known"
-        ]
-        for limit in (1500, 60)
-    )
+    nodes = (recall_node(memory, max_tokens=limit, **options) for limit in (1500, 60))
+    whole, short = (alone(node, Other).invoke({"talk": [("user", "Ann?")]}, config)["known"] for node in nodes)
     assert 0 < len(short) < len(whole)
 
 
@@ -209,20 +146,19 @@ def test_nodes_refuse_state_without_messages_key(memory, config):
             alone(node, Other).invoke({"talk": [("user", "Ann?")]}, config)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"namespace": "{0}"},
-        {"max_tokens": 0},
-        {"max_tokens": "many"},
-        {"recipe": "no such"},
-        {"template": "no such"},
-        {"where": {"speeker": "Ann"}},
-    ],
-)
-def test_recall_node_refuses_invalid_options(memory, options):
+WRONG = {
+    "namespace": ["{0}"],
+    "max_tokens": [0, "many"],
+    "recipe": ["no such"],
+    "template": ["no such"],
+    "where": [{"speeker": "Ann"}],
+}
+
+
+@pytest.mark.parametrize(("option", "value"), [(option, value) for option in WRONG for value in WRONG[option]])
+def test_recall_node_refuses_invalid_options(memory, option, value):
     with pytest.raises((SettingsError, InputError)):
-        recall_node(memory, **options)
+        recall_node(memory, **{option: value})
 
 
 def test_remember_node_rerun_stores_nothing_and_asks_no_model(call, memory, model, embeddings, namespace, config):
@@ -235,21 +171,22 @@ def test_remember_node_rerun_stores_nothing_and_asks_no_model(call, memory, mode
     assert (memory.stats(namespace=namespace), len(model.asked), len(embeddings.embedded)) == (before, asked, embedded)
 
 
-def test_remember_node_cost_ignores_conversation_length(memory, namespace, config, queries):
+def test_remember_node_cost_ignores_conversation_length(memory, namespace, config, monkeypatch):
     """A second run over 80 older messages makes at most three queries."""
     old = [(role, f"{text} {number}") for number in range(40) for role, text in (("user", "hello"), ("ai", "hi"))]
     given = {"messages": [*old, HumanMessage("Ann lives in Oslo", id="m1")]}
     graph = alone(remember_node(memory))
     graph.invoke(given, config)
     assert remembered(memory, namespace) == [("user", "Ann lives in Oslo")]
-    queries.clear()
+    queries: list[str] = []
+    around_queries(monkeypatch, memory, before=queries.append)
     graph.invoke(given, config)
-    assert len(queries) <= 3
+    assert 0 < len(queries) <= 3
 
 
 def test_remember_node_everything_stores_whole_conversation(memory, namespace, config):
     given = {"messages": [("user", "Ann lives in Oslo"), ("ai", "Nice."), ("user", "Ann knows Bob")]}
-    invoke(alone(remember_node(memory, everything=True)), given, config)
+    alone(remember_node(memory, everything=True)).invoke(given, config)
     assert len(remembered(memory, namespace)) == 3
 
 
@@ -308,9 +245,8 @@ def test_with_memory_adds_system_message_unless_context_is_empty():
 def test_recall_node_leaves_out_what_the_conversation_has(memory, namespace):
     memory.add("Ann works at Fjord Labs.", namespace=namespace)
     for repeat in (False, True):
-        graph = StateGraph(State)
-        graph.add_sequence([("recall", recall_node(memory, repeat=repeat)), ("remember", remember_node(memory))])
-        graph.set_entry_point("recall")
+        steps = [("recall", recall_node(memory, repeat=repeat)), ("remember", remember_node(memory))]
+        graph = StateGraph(State).add_sequence(steps).set_entry_point("recall")
         place = {"configurable": {"user_id": namespace, "thread_id": f"{repeat}"}}
         made = graph.compile(checkpointer=InMemorySaver())
         made.invoke({"messages": [("user", "Ann lives in Oslo.")]}, place)

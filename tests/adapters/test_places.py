@@ -24,24 +24,6 @@ class User:
     org: Any = None
 
 
-def in_a_graph(template: str, *, context_schema: Any = None) -> tuple[Any, list[Place]]:
-    """Return a graph with one step, and the list of places that this step finds."""
-    found: list[Place] = []
-    here = NamespaceTemplate(template)
-
-    def note(_: Any) -> dict[str, Any]:
-        found.append(place_here(here))
-        return {}
-
-    async def anote(_: Any) -> dict[str, Any]:
-        return note(_)
-
-    graph = StateGraph(MessagesState, context_schema=context_schema)
-    graph.add_node("note", RunnableLambda(note, anote))
-    graph.add_edge(START, "note")
-    return graph.compile(), found
-
-
 ANY = (
     "ann", "ann@example.com", "Ann Example", "a.b.c", "安", "🎉", "a/b", "{not a name", "a\nb", "\x00", "\ud800", "%2F;", "0",
 )  # fmt: skip
@@ -100,24 +82,35 @@ def test_place_here_without_run_needs_full_name_or_config():
     assert place_here(NamespaceTemplate("ann")) == Place("ann")
     with pytest.raises(InputError):
         place_here(NamespaceTemplate("{user_id}"))
-    assert place_here(NamespaceTemplate("{user_id}"), {"configurable": {"user_id": "bob"}}) == Place("bob")
+    config = {"configurable": {"user_id": "bob", "thread_id": 7}}
+    assert place_here(NamespaceTemplate("{user_id}"), config) == Place("bob", "7")
 
 
-@pytest.mark.parametrize("context", [User("ann@example.com"), {"user_id": "ann@example.com"}])
-async def test_place_here_reads_context_of_graph_run(context):
-    graph, found = in_a_graph("{user_id}", context_schema=User)
-    config = {"configurable": {"thread_id": "t1", "user_id": "bob"}}
+@pytest.mark.parametrize(
+    ("template", "context", "place"),
+    [
+        ("{user_id}", User("ann@example.com"), Place("ann@example.com", "t1")),
+        ("{user_id}", {"user_id": "ann@example.com"}, Place("ann@example.com", "t1")),
+        ("{org}/{user_id}", None, Place("acme/5", "t1")),
+    ],
+)
+async def test_place_here_reads_context_then_config_of_graph_run(template, context, place):
+    found: list[Place] = []
+    here = NamespaceTemplate(template)
+
+    def note(_: Any) -> dict[str, Any]:
+        found.append(place_here(here))
+        return {}
+
+    async def anote(_: Any) -> dict[str, Any]:
+        return note(_)
+
+    step = RunnableLambda(note, anote)
+    graph = StateGraph(MessagesState, context_schema=User).add_node("note", step).add_edge(START, "note").compile()
+    config = {"configurable": {"thread_id": "t1", "user_id": 5, "org": "acme"}}
     graph.invoke({"messages": []}, config, context=context)
     await graph.ainvoke({"messages": []}, config, context=context)
-    assert found == [Place("ann@example.com", "t1")] * 2
-
-
-async def test_place_here_reads_config_without_context():
-    graph, found = in_a_graph("{org}/{user_id}")
-    config = {"configurable": {"user_id": 5, "org": "acme"}}
-    graph.invoke({"messages": []}, config)
-    await graph.ainvoke({"messages": []}, config)
-    assert found == [Place("acme/5")] * 2
+    assert found == [place] * 2
 
 
 TAKES_MEMORY = (

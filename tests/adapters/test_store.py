@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-import time
 from datetime import UTC, datetime
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -32,20 +32,12 @@ def store(memory, name):
 
 @pytest.fixture
 def round_trips(store, monkeypatch):
-    """The queries that are made, a list for each round trip."""
-    trips = []
-    database = store.memory.driver.store.database
+    """A mock that has a call for each round trip to the database: `query_flow` or `read_all_flow`."""
+    calls, database = Mock(), store.memory.driver.store.database
     for verb in ("query_flow", "read_all_flow"):
-        monkeypatch.setattr(database, verb, _kept(trips, getattr(database, verb)))
-    return trips
-
-
-def _kept(trips, verb):
-    def call(key, asked, *rest, **options):
-        trips.append([asked] if isinstance(asked, str) else [cypher for cypher, _ in asked])
-        return verb(key, asked, *rest, **options)
-
-    return call
+        getattr(calls, verb).side_effect = getattr(database, verb)
+        monkeypatch.setattr(database, verb, getattr(calls, verb))
+    return calls
 
 
 def keys(items):
@@ -55,12 +47,13 @@ def keys(items):
 def test_store_batch_reads_and_writes_in_one_round_trip_each(store, round_trips):
     store.put(("a",), "0", {"n": 0})
     store.get(("a",), "0")
-    round_trips.clear()
+    round_trips.reset_mock()
     gets = [GetOp(("a", str(each % 3)), str(each)) for each in range(100)]
     others = [SearchOp(("a",)), SearchOp(("b",), filter={"n": {"$gt": 1}}), ListNamespacesOp()]
     puts = [PutOp(("a",), str(each), {"n": each}) for each in range(100)]
     results = store.batch([*puts[:50], *gets, *others, *puts[50:]])
-    assert [len(trip) for trip in round_trips] == [4, 1]
+    read, written = round_trips.mock_calls
+    assert (read[0], len(read.args[1]), written[0]) == ("read_all_flow", 4, "query_flow")
     assert results[150][0].key == "0"
     assert results[152] == [("a",)]
     assert keys(store.search(("a",), limit=3)) == ["99", "98", "97"]
@@ -131,20 +124,13 @@ def test_store_updated_at_grows_if_clock_goes_back(memory, store):
         first = again
 
 
-async def test_store_combines_parallel_puts_and_refuses_only_bad_one(store, monkeypatch):
+async def test_store_combines_parallel_puts_and_refuses_only_bad_one(store, round_trips):
     await store.aput(("a",), "0", {"n": 0})
-    writes = []
-    query_flow = store.memory.driver.store.database.query_flow
-
-    def count(key, cypher, params, *, write):
-        writes.append(write)
-        return query_flow(key, cypher, params, write=write)
-
-    monkeypatch.setattr(store.memory.driver.store.database, "query_flow", count)
+    round_trips.reset_mock()
     puts = [store.aput(("a",), str(each), {"n": each}) for each in range(400)]
     results = await asyncio.gather(*puts, store.aput(("a",), "bad", {"n": object()}), return_exceptions=True)
     assert isinstance(results[-1], InputError)
-    assert sum(writes) <= 2
+    assert len(round_trips.mock_calls) <= 2
     assert len(await store.asearch(("a",), limit=1000)) == 400
 
 
@@ -196,10 +182,8 @@ async def test_langgraph_server_store_deletes_expired_items(server, settings, em
     async with served.open_store() as store:
         await store.aput(("a",), "swept", {"x": 1}, ttl=0)
         key = store._driver.key(store.name)
-        deadline = time.monotonic() + 60
-        while store._driver.store.database.query(key, LEFT, {}, write=False):
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.02)
+        database = store._driver.store.database
+        await asyncio.to_thread(until, lambda: not database.query(key, LEFT, {}, write=False))
     assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
 
 

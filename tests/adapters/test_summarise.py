@@ -19,13 +19,8 @@ LATE = 3.0
 @pytest.fixture
 def talk(call: Any, memory: GraphMemory, namespace: str) -> Any:
     """A conversation of so many messages, which a graph remembers and sums up."""
-    summary = summarise_node(memory, seconds=0.5)
-    graph = (
-        StateGraph(MessagesState)
-        .add_sequence([("remember", remember_node(memory, everything=True)), ("summarise", summary)])
-        .set_entry_point("remember")
-        .compile()
-    )
+    steps = [("remember", remember_node(memory, everything=True)), ("summarise", summarise_node(memory, seconds=0.5))]
+    graph = StateGraph(MessagesState).add_sequence(steps).set_entry_point("remember").compile()
 
     def run(count: int, **place: Any) -> Any:
         config = {"configurable": {"user_id": namespace, **place}}

@@ -1,5 +1,7 @@
 """All adapters pass their options to the search, and read no memory without a user."""
 
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,8 +9,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from kg_memory.adapters import memory_tools, recall_node, remember_node
-from kg_memory.adapters.middleware import KGMemoryMiddleware
+from kg_memory.adapters import KGMemoryMiddleware, memory_tools, recall_node, remember_node
 from kg_memory.contrib.agent import build_agent
 from kg_memory.contrib.letta import letta_tools
 from kg_memory.errors import InputError, SettingsError
@@ -30,7 +31,7 @@ def run_node(node: Any, config: Any, question: str = QUESTION) -> str:
     return str(graph.invoke(asked(question), config).get("memory_context"))
 
 
-def run_tool(tools: Any, name: str, config: Any, **given: str) -> str:
+def run_tool(tools: Any, name: str, config: Any, /, **given: str) -> str:
     [tool] = [each for each in tools if each.name == name]
     return str(tool.invoke(given, config))
 
@@ -74,6 +75,29 @@ def test_adapters_pass_recipe_filter_and_template_to_context(memory, namespace, 
             SURFACES[surface](memory, {"configurable": {"user_id": namespace}}, **wrong)
     with pytest.raises(SettingsError, match="write a plain name"):
         SURFACES[surface](memory, {}, namespace="{user.id}")
+
+
+BELIEVING: dict[str, Any] = {
+    **{name: SURFACES[name] for name in ("recall_node", "middleware", "search_memory")},
+    "profile": partial(SURFACES["middleware"], profile_tokens=200),
+    "memory_history": lambda memory, config, **how: run_tool(
+        memory_tools(memory, **how), "memory_history", config, name="Ann"
+    ),
+}
+
+
+@pytest.mark.parametrize("surface", BELIEVING)
+def test_adapters_apply_believed_at(memory, namespace, surface):
+    memory.add("I live in Bergen.", speaker="Ann", at="2020-01-01", namespace=namespace)
+    [before] = memory.facts.about("Ann", namespace=namespace)
+    memory.add("I moved to Oslo.", speaker="Ann", at="2024-01-01", namespace=namespace)
+    ask = partial(BELIEVING[surface], memory, {"configurable": {"user_id": namespace}})
+    assert "Ann lives in Oslo" in ask(believed_at=None)
+    past = ask(believed_at=before.created_at + timedelta(microseconds=1))
+    assert "Ann lives in Bergen" in past
+    assert "Ann lives in Oslo" not in past
+    with pytest.raises(InputError, match="believed_at must be a time"):
+        ask(believed_at="no time at all")
 
 
 USERLESS: dict[str, Any] = {

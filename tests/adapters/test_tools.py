@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import AIMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 from langchain_tests.unit_tests import ToolsUnitTests
@@ -15,15 +14,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_memory.adapters import memory_tools
 from kg_memory.errors import AnswerError, InputError, ModelUnavailable
-from tests.adapters.tool_calls import Caller, Context, ScriptedChat, calling
+from tests.adapters.chat import Chat
+from tests.adapters.tool_calls import Caller, Context, calling
 from tests.scripted import Scripted, raising
 
-ARGUMENTS = {
-    "search_memory": {"query", "as_of", "limit"},
-    "remember": {"content"},
-    "forget_memory": {"id", "reason"},
-    "memory_history": {"name", "relation"},
-}
 UNKNOWN = "00000000-0000-5000-8000-000000000000"
 USERS = ("ann@example.com", "Åsa 小美", "a/b", "a b.c", 'user_id"; MATCH (n) DETACH DELETE n')
 
@@ -34,13 +28,8 @@ def tools(memory, namespace) -> dict[str, Any]:
     return {each.name: each for each in memory_tools(memory, namespace)}
 
 
-@pytest.fixture
-def ask(memory) -> Caller:
-    return Caller(memory_tools(memory), asynchronous=False)
-
-
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
-def ask_both_ways(request, memory) -> Caller:
+def ask(request, memory) -> Caller:
     return Caller(memory_tools(memory), asynchronous=request.param)
 
 
@@ -62,13 +51,13 @@ def told(scripted):
 class One:
     """One of the tools, with an example of a call."""
 
+    name: ClassVar[str]
     example: ClassVar[dict[str, Any]]
 
     @pytest.fixture(autouse=True)
     def _made(self, told):
-        name = next(name for name, arguments in ARGUMENTS.items() if self.example.keys() <= arguments)
-        [self._tool] = [each for each in memory_tools(told, __name__) if each.name == name]
-        if name == "forget_memory":
+        [self._tool] = [each for each in memory_tools(told, __name__) if each.name == self.name]
+        if self.name == "forget_memory":
             [saved] = told.episodes.save(["to be forgotten"], namespace=__name__)
             self.example = {"id": f"episode:{saved.episode}"}
 
@@ -82,11 +71,13 @@ class One:
 
 
 class Search(One):
+    name = "search_memory"
     example: ClassVar = {"query": "Where does the user live?", "limit": 3}
 
 
 class Forget(One):
-    example: ClassVar = {"id": "episode:..."}
+    name = "forget_memory"
+    example: ClassVar = {}
 
 
 class TestSearchMemoryUnit(Search, ToolsUnitTests): ...
@@ -106,32 +97,20 @@ class TestForgetMemory(Forget, ToolsIntegrationTests): ...
 
 def test_agent_remembers_and_finds_statement_again(call, memory, namespace):
     """Features: C67."""
-    script = [
-        calling(("remember", {"content": "I moved to Oslo"})),
-        calling(("search_memory", {"query": "Where does the user live?"})),
-        AIMessage("In Oslo."),
-    ]
-    chat = ScriptedChat(responses=script)
+    remembers = calling(("remember", {"content": "I moved to Oslo"}))
+    searches = calling(("search_memory", {"query": "Where does the user live?"}))
+    chat = Chat(answers=[remembers, searches, "In Oslo."], prompts=[])
     agent = create_agent(chat, memory_tools(memory), context_schema=Context, checkpointer=InMemorySaver())
     given = ({"messages": [("human", "I moved to Oslo. Where do I live?")]}, {"configurable": {"thread_id": "t1"}})
     said = call(agent, *given, context={"user_id": namespace})
     remembered, found = (each for each in said["messages"] if each.type == "tool")
     assert "- user lives in Oslo" in remembered.content
-    assert re.search(
-        r"^- fact:[0-9a-f-]{36} user lives in Oslo \((?:since|known by) .+\) \[\w+\]$", found.content, re.MULTILINE
-    )
+    line = r"^- fact:[0-9a-f-]{36} user lives in Oslo \((?:since|known by) .+\) \[\w+\]$"
+    assert re.search(line, found.content, re.MULTILINE)
     assert found.artifact["facts"][0]["objects"] == ["Oslo"]
     [episode] = memory.episodes.list(namespace=namespace)
     assert (episode.content, episode.speaker, episode.thread) == ("I moved to Oslo", "user", "t1")
     assert found.artifact["episodes"][0]["id"] == episode.id == remembered.artifact["episode"]
-
-
-def test_memory_tools_show_only_their_arguments(tools):
-    shown = {name: convert_to_openai_tool(each)["function"] for name, each in tools.items()}
-    assert {name: set(each["parameters"]["properties"]) for name, each in shown.items()} == ARGUMENTS
-    for each in shown.values():
-        assert len(each["description"]) > 80
-        assert all(len(argument["description"]) > 20 for argument in each["parameters"]["properties"].values())
 
 
 # Users
@@ -151,12 +130,10 @@ def test_memory_tools_separate_users(memory, namespace):
 
 @pytest.mark.parametrize("forged", ["runtime", "namespace", "user_id", "config", "context"])
 def test_memory_tools_ignore_forged_user_arguments(ask, memory, namespace, forged):
-    memory.add("I moved to Oslo", speaker="user", namespace=f"{namespace} other")
-    other = {
-        "context": {"user_id": f"{namespace} other"},
-        "config": {"configurable": {"user_id": f"{namespace} other"}},
-    }
-    value = f"{namespace} other" if forged in {"namespace", "user_id"} else other.get(forged, other)
+    name = f"{namespace} other"
+    memory.add("I moved to Oslo", speaker="user", namespace=name)
+    other = {"context": {"user_id": name}, "config": {"configurable": {"user_id": name}}}
+    value = name if forged in {"namespace", "user_id"} else other.get(forged, other)
     found = ask(namespace, "search_memory", query="Oslo", **{forged: value})
     assert found.content == "Nothing in memory about this."
     [tool, *_] = memory_tools(memory)
@@ -168,12 +145,6 @@ def test_forget_memory_refuses_id_of_another_user(ask, namespace):
     added = ask(f"{namespace} other", "remember", content="I moved to Oslo").artifact
     assert ask(namespace, "forget_memory", id=f"episode:{added['episode']}").status == "error"
     assert ask(f"{namespace} other", "search_memory", query="Oslo").artifact["episodes"]
-
-
-def test_memory_tools_outside_graph_read_user_from_config(memory, namespace):
-    _, remember, *_ = memory_tools(memory)
-    remember.invoke({"content": "I moved to Oslo"}, {"configurable": {"user_id": namespace, "thread_id": 7}})
-    assert [each.thread for each in memory.episodes.list(namespace=namespace)] == ["7"]
 
 
 # Search
@@ -224,17 +195,17 @@ def test_memory_tools_escape_hostile_content(tools, memory, namespace):
 # Forgetting
 
 
-def test_forget_memory_deletes_fact_by_shown_id(ask_both_ways, namespace):
-    ask_both_ways(namespace, "remember", content="I moved to Oslo")
-    ask_both_ways(namespace, "remember", content="I met Bob")
-    found = ask_both_ways(namespace, "search_memory", query="Oslo Bob")
+def test_forget_memory_deletes_fact_by_shown_id(ask, namespace):
+    ask(namespace, "remember", content="I moved to Oslo")
+    ask(namespace, "remember", content="I met Bob")
+    found = ask(namespace, "search_memory", query="Oslo Bob")
     [id_] = re.findall(r"^- (fact:\S+) user knows Bob", found.content, re.MULTILINE)
-    answer = ask_both_ways(namespace, "forget_memory", id=id_, reason="asked to")
+    answer = ask(namespace, "forget_memory", id=id_, reason="asked to")
     assert "messages: 1, facts: 1" in answer.content
     assert (answer.artifact["by"], answer.artifact["reason"]) == ("agent", "asked to")
-    left = ask_both_ways(namespace, "memory_history", name="user")
+    left = ask(namespace, "memory_history", name="user")
     assert [each["sentence"] for each in left.artifact["facts"]] == ["user lives in Oslo"]
-    assert ask_both_ways(namespace, "forget_memory", id=id_).status == "error"
+    assert ask(namespace, "forget_memory", id=id_).status == "error"
 
 
 # Errors
@@ -244,7 +215,6 @@ MENDED: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown episode": ("forget_memory", {"id": f"episode:{UNKNOWN}"}, UNKNOWN),
     "no id": ("forget_memory", {"id": "the one about Oslo"}, "id must be one that a search showed"),
     "an id without its kind": ("forget_memory", {"id": UNKNOWN}, "id must be one that a search showed"),
-    "no date": ("search_memory", {"query": "tea", "as_of": "the day of the dog"}, "is not a time"),
     "a limit in words": ("search_memory", {"query": "tea", "limit": "many"}, "valid integer"),
     "no statement": ("remember", {"content": "\n"}, "the content is empty"),
     "no name": ("memory_history", {"name": ""}, "name must be a non-empty string"),
@@ -259,13 +229,13 @@ def test_memory_tools_return_bad_arguments_as_errors(ask, namespace, name, given
     assert told in answer.content
 
 
-def test_remember_raises_during_outage_and_saves_statement(ask_both_ways, memory, model, namespace):
+def test_remember_raises_during_outage_and_saves_statement(ask, memory, model, namespace):
     model.rules["facts"] = raising(ModelUnavailable("the model is down: try later"))
     with pytest.raises(ModelUnavailable):
-        ask_both_ways(namespace, "remember", content="I moved to Oslo")
+        ask(namespace, "remember", content="I moved to Oslo")
     model.rules = Scripted().rules
     memory.episodes.resume(namespace=namespace)
-    assert "user lives in Oslo" in ask_both_ways(namespace, "search_memory", query="Oslo").content
+    assert "user lives in Oslo" in ask(namespace, "search_memory", query="Oslo").content
 
 
 def test_remember_saves_unreadable_statement_word_for_word(ask, model, namespace):

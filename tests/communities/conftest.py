@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-APART = 400
-"""A size limit in bytes of a prompt that fits one circle of friends, but not two."""
 CIRCLES = ("Ann knows Bob and Cid", "Dora knows Eve and Fay")
 
 
@@ -25,9 +23,3 @@ def tell(memory: Any, namespace: str) -> Callable[..., None]:
 def circles(tell: Callable[..., None]) -> None:
     """Ann, Bob and Cid know each other, and so do Dora, Eve and Fay."""
     tell(*CIRCLES)
-
-
-@pytest.fixture
-def apart(opened: Callable[..., Any]) -> Any:
-    """A memory whose prompts describe one circle each."""
-    return opened(max_community_bytes=APART)

@@ -2,22 +2,12 @@
 
 import pytest
 
-from kg_memory.cli import main
-from tests.cli_home import lines, result, run_here  # noqa: F401 - a fixture
+from tests.cli_home import home_of_the_module, lines, result, run_here  # noqa: F401 - fixtures
 
 CHAT = [
     {"content": "I live in Bergen and work at Fjord Labs.", "speaker": "Nora", "at": "2024-03-04T18:20:00Z"},
     {"content": "小明住在北京。小明在清华大学工作。", "at": "2024-03-05T18:20:00Z", "kind": "text"},
 ]
-
-
-@pytest.fixture(name="home")
-def shared_home(server, monkeypatch):
-    """The server of all tests in place of one that each command starts."""
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "KG_MEMORY_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("KG_MEMORY_URL", server.url)
-    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
 
 
 def test_communities_command_refreshes_and_lists_communities(run, namespace, tmp_path):
@@ -33,11 +23,6 @@ def test_communities_command_refreshes_and_lists_communities(run, namespace, tmp
     assert set(chinese["name"].split("、")) == set(chinese["members"])
     assert "小明" in chinese["summary"]
     assert "0 communities summarised, 2 unchanged" in run("communities", "--refresh", "-n", namespace)[2]
-
-
-def test_full_without_refresh_is_an_error(capsys):
-    assert main(["communities", "--full"]) == 1
-    assert "give both" in capsys.readouterr().err
 
 
 def test_communities_command_shows_one_with_its_facts(run, namespace, tmp_path):
@@ -58,9 +43,10 @@ def test_communities_command_shows_one_with_its_facts(run, namespace, tmp_path):
     [
         (["nobody"], "no community's name begins with 'nobody'"),
         (["--level", "-1"], "level must be a whole number from 0"),
+        (["--full"], "give both"),
     ],
 )
-def test_communities_command_fails_for_unknown_name_or_level(run, namespace, asked, told):
+def test_communities_command_fails_for_wrong_arguments(run, namespace, asked, told):
     code, _, said = run("communities", *asked, "-n", namespace)
     assert code == 1
     assert told in said

@@ -187,24 +187,22 @@ def test_linked_circles_form_a_second_level():
     assert above == [list(range(start, start + 6)) for start in range(0, 60, 6)]
 
 
-@pytest.mark.parametrize("links", [[], [(0, 1)], ring(*range(40)), [(2 * each, 2 * each + 1) for each in range(FEW)]])
-def test_a_small_memory_has_one_level(links):
+PAIRS = [(2 * each, 2 * each + 1) for each in range(FEW)]
+AROUND = [link for each in range(200) for link in [(3 * each + 1, 3 * each + 2), *[(3 * each + 1, 3 * each + 3)] * 2]]
+HUB = AROUND + [(1, 3 * each + 1) for each in range(200)]
+
+
+@pytest.mark.parametrize("links", [[], [(0, 1)], ring(*range(40)), PAIRS, HUB], ids="none one ring pairs hub".split())
+def test_a_small_memory_or_one_hub_has_one_level(links):
     assert len(hierarchy(links)) == 1
-
-
-def test_graph_around_one_hub_has_one_level():
-    hub = [link for each in range(200) for link in [(3 * each + 1, 3 * each + 2), *[(3 * each + 1, 3 * each + 3)] * 2]]
-    assert len(hierarchy(hub + [(1, 3 * each + 1) for each in range(200)])) == 1
 
 
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32), st.integers(2, 2000), st.floats(0.5, 4), st.sampled_from([1, 2, 3]))
 def test_levels_end_partition_the_one_below_and_are_stable(seed, size, dense, steep):
     dice = random.Random(seed)
-    links = [
-        tuple(int(size * dice.random() ** steep) for _ in range(dice.choice((2, 2, 2, 3))))
-        for _ in range(int(dense * size))
-    ]
+    lengths = [dice.choice((2, 2, 2, 3)) for _ in range(int(dense * size))]
+    links = [tuple(int(size * dice.random() ** steep) for _ in range(length)) for length in lengths]
     links += dice.choices(links, k=size // 4)
     levels = hierarchy(links)
     below = {each for link in links if len(set(link)) > 1 for each in link}

@@ -39,18 +39,15 @@ def levels(memory, model, namespace, tell, monkeypatch):
 
 def test_upper_communities_are_described_from_summaries_below(memory, model, namespace, levels, rows):
     assert levels == CommunityRefresh(communities=6, levels=2, changed=6, questions=2)
-    assert [(row["part"], row["whole"]) for row in rows(PARTS)] == [
-        (part, whole) for whole in ("AB", "CD") for part in whole
-    ]
+    parts = [(row["part"], row["whole"]) for row in rows(PARTS)]
+    assert parts == [("A", "AB"), ("B", "AB"), ("C", "CD"), ("D", "CD")]
     [_, above] = model.asks("community")
     asked = [{each["part"]: each["summary"] for each in one["items"]} for one in above["communities"]]
     assert sorted(asked, key=str) == [{each: f"All about {each}." for each in whole} for whole in ("AB", "CD")]
     assert memory.communities.refresh(namespace=namespace).questions == 0
 
-    listed = memory.communities.list(namespace=namespace)
-    assert [(each.name, each.level, each.parts) for each in listed[:2]] == [
-        ("AB", 1, ("A", "B")), ("CD", 1, ("C", "D")),
-    ]  # fmt: skip
+    listed = [(each.name, each.level, each.parts) for each in memory.communities.list(namespace=namespace)]
+    assert listed[:2] == [("AB", 1, ("A", "B")), ("CD", 1, ("C", "D"))]
     assert [each.name for each in memory.communities.list(namespace=namespace, level=0)] == list("ABCD")
     card = memory.communities.get("a", namespace=namespace)
     assert (card.community.name, card.community.members) == ("A", ("A0", "A1", "A2", "A3"))

@@ -16,12 +16,13 @@ from kg_memory.falkor.queries import communities as cypher
 from kg_memory.llm.prompts import COMMUNITY
 from kg_memory.llm.prompts.answers import Descriptions
 from kg_memory.runtime.effects import Ask, Reads
-from kg_memory.runtime.flow import Every
+from kg_memory.runtime.flow import run
 from kg_memory.settings import Settings
 from tests.ingestion.stepping import NOW, answered
 from tests.ingestion.test_summarise import JUNE_2024, fact
 
 GROUP = {"id": "c", "level": 0, "members": ["a", "b"], "fingerprint": "f"}
+REFUSED = ModelRefusal("declined: try another model")
 
 
 def descriptions(*named: tuple[int, str]) -> Descriptions:
@@ -45,31 +46,23 @@ def asked(effects):
 
 def stepped(names: Sequence[str], *answers: Any, **given: int) -> tuple[dict[str, Any], list[Any]]:
     """Return the result of `summarise` for communities of one member each, and the items of its prompts."""
-    replies = deque(answers)
+    replies, effects = deque(answers), []
 
-    def drive(flow):
-        reply = None
-        try:
-            effect = next(flow)
-            while True:
-                match effect:
-                    case Every(flows):
-                        reply = [drive(each) for each in flows]
-                    case Reads(queries):
-                        members = queries[0].cypher == cypher.MEMBERS
-                        reply = [[member(each.params["ids"][0])] if members else [] for each in queries]
-                    case Ask():
-                        effects.append(effect)
-                        reply = replies.popleft()
-                    case _:
-                        reply = NOW
-                effect = flow.throw(reply) if isinstance(reply, Exception) else flow.send(reply)
-        except StopIteration as stop:
-            return stop.value
+    def perform(effect):
+        match effect:
+            case Reads(queries):
+                members = queries[0].cypher == cypher.MEMBERS
+                return [[member(each.params["ids"][0])] if members else [] for each in queries]
+            case Ask():
+                effects.append(effect)
+                reply = replies.popleft()
+                if isinstance(reply, Exception):
+                    raise reply
+                return reply
+        return NOW
 
-    effects: list[Any] = []
     groups = [{**GROUP, "id": each, "members": [each]} for each in names]
-    update = drive(summarise({"groups": groups, "questions": 0}, Settings(**given)))
+    update = run(summarise({"groups": groups, "questions": 0}, Settings(**given)), perform)
     assert not replies, "more answers than questions"
     return update, asked(effects)
 
@@ -83,9 +76,8 @@ def test_small_community_is_one_prompt_with_members_and_facts():
     state = {"groups": [GROUP], "questions": 0}
     rows = [[member("Ann", "Ann sings."), member("Bob")]], [[{"fact": fact("Ann knows Bob", valid_at=JUNE_2024)}]]
     update, effects = answered(summarise(state, Settings()), *rows, descriptions((1, "Ann and Bob")))
-    assert update == {
-        "summaries": [{"id": "c", "name": "Ann and Bob", "summary": "They know each other.", "fingerprint": "f"}], "questions": 1,
-    }  # fmt: skip
+    summary = {"id": "c", "name": "Ann and Bob", "summary": "They know each other.", "fingerprint": "f"}
+    assert update == {"summaries": [summary], "questions": 1}
     [facts] = effects[1].queries
     assert facts.cypher == cypher.FACTS_AMONG
     assert facts.params == {"ids": ["a", "b"], "now": NOW, "limit": FACTS}
@@ -101,12 +93,9 @@ def test_large_community_is_described_in_parts_then_as_whole():
     Features: A32.
     """
     rows = [[member(f"N{each}", "x" * 100) for each in range(20)]], [[]]
-    update, effects = answered(
-        summarise({"groups": [GROUP], "questions": 4}, Settings(max_community_bytes=1024)),
-        *rows,
-        *[descriptions((1, f"Part {each}")) for each in range(4)],
-        descriptions((1, "All")),
-    )
+    flow = summarise({"groups": [GROUP], "questions": 4}, Settings(max_community_bytes=1024))
+    parts = [descriptions((1, f"Part {each}")) for each in range(4)]
+    update, effects = answered(flow, *rows, *parts, descriptions((1, "All")))
     told = [items for [items] in asked(effects)]
     assert [each["entity"] for part in told[:4] for each in part] == [f"N{each}" for each in range(20)]
     assert all(size(each) <= 1024 for each in told)
@@ -124,11 +113,7 @@ def test_huge_community_is_described_by_its_first_members():
 def test_answers_of_one_prompt_are_assigned_by_number():
     update, questions = stepped(["Ann", "Bob", "Cy"], descriptions((3, "Three"), (1, "One"), (2, "Two")))
     assert members(questions) == [["Ann", "Bob", "Cy"]]
-    assert [(each["id"], each["name"]) for each in update["summaries"]] == [
-        ("Ann", "One"),
-        ("Bob", "Two"),
-        ("Cy", "Three"),
-    ]
+    assert {each["id"]: each["name"] for each in update["summaries"]} == {"Ann": "One", "Bob": "Two", "Cy": "Three"}
     assert update["questions"] == 1
 
 
@@ -141,7 +126,7 @@ def test_answers_of_one_prompt_are_assigned_by_number():
         ([(0, "None"), (1, "Ann"), (2, "Bob"), (4, "Dora"), (-1, "Eve")], ["Cy"]),
         ([], ["Ann", "Bob", "Cy"]),
         (AnswerError("the answer stayed invalid: try another model"), ["Ann", "Bob", "Cy"]),
-        (ModelRefusal("declined: try another model"), ["Ann", "Bob", "Cy"]),
+        (REFUSED, ["Ann", "Bob", "Cy"]),
     ],
     ids=["all", "left out", "twice", "unknown", "none", "invalid", "refused"],
 )
@@ -155,15 +140,12 @@ def test_open_community_is_asked_about_once_by_itself(first, again):
     assert all(each["fingerprint"] == "f" for each in update["summaries"])
 
 
-def test_refused_community_does_not_affect_the_others():
-    """Its summary has no fingerprint, so the next refresh asks about it again."""
-    refused = ModelRefusal("declined: try another model")
-    update, _ = stepped(["Ann", "Bad", "Cy"], refused, descriptions((1, "One")), refused, descriptions((1, "Three")))
-    assert [(each["name"], each["fingerprint"]) for each in update["summaries"]] == [
-        ("One", "f"),
-        ("Bad", ""),
-        ("Three", "f"),
-    ]
+@pytest.mark.parametrize(("again", "fingerprint"), [(REFUSED, ""), (descriptions(), "f")], ids=["refused", "empty"])
+def test_refused_community_does_not_affect_the_others(again, fingerprint):
+    """A summary without a fingerprint makes the next refresh ask about its community again."""
+    update, _ = stepped(["Ann", "Bad", "Cy"], REFUSED, descriptions((1, "One")), again, descriptions((1, "Three")))
+    told = [(each["name"], each["fingerprint"]) for each in update["summaries"]]
+    assert told == [("One", "f"), ("Bad", fingerprint), ("Three", "f")]
     assert update["questions"] == 4
 
 
@@ -184,11 +166,8 @@ def test_size_limit_sets_communities_per_prompt():
     names = [f"N{each}" for each in range(TOGETHER + 2)]
     _, questions = stepped(names, *[descriptions((1, "One"))] * len(names), max_community_bytes=60)
     assert members(questions) == [[each] for each in names]
-    answers = [
-        descriptions(*((place, "One") for place in range(1, TOGETHER + 1))),
-        descriptions((1, "One"), (2, "Two")),
-    ]
-    _, questions = stepped(names, *answers, max_community_bytes=10**6)
+    first = descriptions(*((place, "One") for place in range(1, TOGETHER + 1)))
+    _, questions = stepped(names, first, descriptions((1, "One"), (2, "Two")), max_community_bytes=10**6)
     assert members(questions) == [names[:TOGETHER], names[TOGETHER:]]
 
 

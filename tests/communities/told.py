@@ -6,6 +6,7 @@ from typing import Any
 from tests.scripted import Rule
 
 Items = list[Mapping[str, str]]
+MEMBERSHIPS = "MATCH (c:Community)-[:HAS_MEMBER]->(e:Entity) RETURN c.id AS id, e.name AS name"
 
 
 def describing(described: Callable[[Items], tuple[str, str]]) -> Rule:
@@ -20,7 +21,5 @@ def describing(described: Callable[[Items], tuple[str, str]]) -> Rule:
 
 def names(fields: Mapping[str, Any]) -> list[list[str]]:
     """Return the members or the parts of each community in a prompt."""
-    return [
-        [each.get("entity") or each["part"] for each in one["items"] if "fact" not in each]
-        for one in fields["communities"]
-    ]
+    described = (one["items"] for one in fields["communities"])
+    return [[each.get("entity") or each["part"] for each in items if "fact" not in each] for items in described]

@@ -1,29 +1,21 @@
 """Declared facts follow the rules of facts read from messages, without any model call."""
 
 import asyncio
-import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
+from functools import partial
 
 import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as checks
 from hypothesis import strategies as st
 
+from kg_memory import EpisodeKind, EpisodeStatus, FactType, Recipe
 from kg_memory.errors import EmbeddingError, InputError
 from kg_memory.ingestion.declared import complete_content, parse_content, to_content, validate_fact
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.models.graph import EpisodeKind, EpisodeStatus
-from kg_memory.models.ontology import FactType
-from kg_memory.retrieval.recipe import Recipe, Weights
-from kg_memory.settings import Settings
+from kg_memory.retrieval.recipe import Weights
 from tests.declared.conftest import Unasked
-
-
-def periods(facts):
-    """Return the facts with their times, sorted."""
-    return sorted((fact.sentence, str(fact.valid_at), str(fact.invalid_at)) for fact in facts)
 
 
 def test_add_stores_a_dated_and_sourced_fact(declaring, namespace):
@@ -48,22 +40,6 @@ def test_add_stores_a_dated_and_sourced_fact(declaring, namespace):
     results = declaring.search("Where does Ann work?", namespace=namespace)
     assert [found.id for found in results.facts] == [fact.id]
     assert "Ann works at Acme" in declaring.context("Where does Ann work?", namespace=namespace)
-
-
-def test_single_valued_facts_supersede_in_any_order(declaring, namespace):
-    rows = [("Oslo", "2020"), ("Bergen", "2022-05"), ("Rome", "2024-02-03")]
-    seen = set()
-    for number, order in enumerate(itertools.permutations(rows)):
-        own = f"{namespace}{number}"
-        for place, since in order:
-            declaring.facts.add("Ann", "lives in", place, valid_at=since, namespace=own)
-        seen.add(tuple(periods(declaring.facts.about("Ann", namespace=own))))
-    (only,) = seen
-    assert [(sentence, end[:10]) for sentence, _, end in only] == [
-        ("Ann lives in Bergen", "2024-02-03"),
-        ("Ann lives in Oslo", "2022-05-01"),
-        ("Ann lives in Rome", "None"),
-    ]
 
 
 def test_add_returns_ended_facts_and_preserves_the_past(declaring, namespace):
@@ -222,13 +198,10 @@ def test_resume_reads_a_fact_whose_embedding_failed(declaring, embeddings, names
 
 
 def test_concurrent_aadd_calls_store_all_facts(declaring, namespace):
+    add = partial(declaring.facts.aadd, "Ann", "LIVES_IN", namespace=namespace)
+
     async def state(places):
-        await asyncio.gather(
-            *(
-                declaring.facts.aadd("Ann", "LIVES_IN", place, valid_at=since, namespace=namespace)
-                for place, since in places
-            )
-        )
+        await asyncio.gather(*(add(place, valid_at=since) for place, since in places))
 
     places = [(f"Town {year}", str(year)) for year in range(2000, 2012)]
     with ThreadPoolExecutor(2) as pool:
@@ -238,14 +211,13 @@ def test_concurrent_aadd_calls_store_all_facts(declaring, namespace):
     assert [fact.invalid_at and fact.invalid_at.year for fact in facts] == [*range(2001, 2012), None]
 
 
-def test_add_leaves_waiting_messages_unread_in_economy(server, embeddings, namespace):
-    economy = Settings(merge_threshold=0.98, ask_threshold=0.6, plan="economy", url=server.url)
-    with GraphMemory(economy, model=Unasked(), embeddings=embeddings) as memory:
-        memory.add("I live in Oslo", speaker="Ann", namespace=namespace)
-        memory.facts.add("Ann", "WORKS_AT", "Acme", namespace=namespace)
-        content = to_content([validate_fact({"subject": "Bo", "predicate": "KNOWS", "object": "Ann"})])
-        memory.add(content, kind="fact", namespace=namespace)
-        assert (memory.stats(namespace=namespace).waiting, memory.stats(namespace=namespace).facts) == (1, 2)
+def test_add_leaves_waiting_messages_unread_in_economy(opened, namespace):
+    memory = opened(Unasked(), plan="economy")
+    memory.add("I live in Oslo", speaker="Ann", namespace=namespace)
+    memory.facts.add("Ann", "WORKS_AT", "Acme", namespace=namespace)
+    content = to_content([validate_fact({"subject": "Bo", "predicate": "KNOWS", "object": "Ann"})])
+    memory.add(content, kind="fact", namespace=namespace)
+    assert (memory.stats(namespace=namespace).waiting, memory.stats(namespace=namespace).facts) == (1, 2)
 
 
 words = st.text(min_size=1, max_size=40).filter(lambda text: any(char.isalnum() for char in text))

@@ -8,7 +8,6 @@ from kg_memory.cli.command import main
 from kg_memory.contrib.mapping import RecordMapping
 from kg_memory.errors import InputError
 
-AT = "2025-01-01"
 JOBS = {"subject": "$.employee.name", "predicate": "WORKS_AT", "object": "$.jobs[*].at", "valid_at": "$.jobs[*].from"}
 RECORD = {"id": 7, "employee": {"name": "Dan"}, "jobs": [{"at": "Acme", "from": "2019"}, {"at": "Beta", "from": 2021}]}
 
@@ -44,15 +43,14 @@ def test_add_many_equals_repeated_add(declaring, namespace):
         declaring.facts.add(row["subject"], row["predicate"], row["object"], **fields, namespace=f"{namespace}1")
 
     def whole(own):
-        return sorted(
-            (fact.sentence, fact.valid_at, str(fact.invalid_at), len(fact.sources))
-            for name in range(7)
-            for fact in declaring.facts.about(f"P{name}", namespace=own)
+        facts = declaring.facts.list(namespace=own)
+        entities = declaring.entities.list(namespace=own)
+        return (
+            sorted((fact.sentence, fact.valid_at, str(fact.invalid_at), len(fact.sources)) for fact in facts),
+            {entity.name: entity.summary for entity in entities},
         )
 
     assert whole(namespace) == whole(f"{namespace}1")
-    names = {entity.name: entity.summary for entity in declaring.entities.list(namespace=namespace)}
-    assert names == {entity.name: entity.summary for entity in declaring.entities.list(namespace=f"{namespace}1")}
 
 
 def test_add_many_names_invalid_rows_and_stores_nothing(declaring, namespace):
@@ -67,10 +65,8 @@ def test_add_many_names_invalid_rows_and_stores_nothing(declaring, namespace):
 
 
 def test_add_many_stops_at_a_source_id_in_use(declaring, namespace):
-    rows = [
-        {"subject": "Ann", "predicate": "LIKES", "object": name, "source_id": id_}
-        for name, id_ in ("a1", "b2", "c1", "d3")
-    ]
+    liked = {"subject": "Ann", "predicate": "LIKES"}
+    rows = [{**liked, "object": name, "source_id": id_} for name, id_ in ("a1", "b2", "c1", "d3")]
     with pytest.raises(InputError, match="source_id '1' is already stored"):
         declaring.facts.add_many(rows, namespace=namespace)
     counts = declaring.stats(namespace=namespace)
@@ -80,9 +76,8 @@ def test_add_many_stops_at_a_source_id_in_use(declaring, namespace):
 def test_mapping_adds_facts_of_a_record_and_reports_the_rest(declaring, namespace):
     record = {**RECORD, "jobs": [*RECORD["jobs"], {"from": "2022"}, {"at": "Gamma", "from": "soon"}]}
     city = {"subject": "$.employee.name", "predicate": "LIVES_IN", "object": "$.address.city"}
-    added = declaring.add(
-        json.dumps(record), kind="json", mapping=[JOBS, city], source="hr", source_id="7", namespace=namespace
-    )
+    told = {"kind": "json", "source": "hr", "source_id": "7"}
+    added = declaring.add(json.dumps(record), **told, mapping=[JOBS, city], namespace=namespace)
     assert added.facts == ("Dan works at Acme", "Dan works at Beta")
     missing, bad, no_city = added.unmapped
     assert missing == "mapping 1: object $.jobs[2].at is missing"
@@ -169,9 +164,8 @@ def test_declare_command_adds_one_fact_and_files(server, tmp_path, capsys, names
     code, output = run("Ann", "WORKS_AT", "Acme", "--valid-at", "2020")
     assert (code, json.loads(output.out)["facts"]) == (0, 1)
     table = tmp_path / "people.csv"
-    table.write_text(
-        'subject,predicate,object,valid_at,confidence\nAnn,WORKS_AT,"Beta, Inc.",2022,0.9\nBo,is retired,,,\n'
-    )
+    rows = 'Ann,WORKS_AT,"Beta, Inc.",2022,0.9\nBo,is retired,,,\n'
+    table.write_text(f"subject,predicate,object,valid_at,confidence\n{rows}")
     code, output = run("--file", table)
     assert json.loads(output.out)["ended"] == ["Ann works at Acme"]
     code, output = run("--file", table)
@@ -193,13 +187,11 @@ def test_declare_command_adds_one_fact_and_files(server, tmp_path, capsys, names
 
 
 def test_add_many_continues_after_an_aborted_episode(declaring, namespace, database):
-    rows = [
-        ("Ann", "LIKES", "tea"),
-        {"subject": "Ann", "predicate": "LIKES", "object": "figs", "source_id": "1", "at": AT},
-    ]
-    declaring.facts.add_many(rows[1:], namespace=namespace)
+    figs = {"subject": "Ann", "predicate": "LIKES", "object": "figs", "source_id": "1", "at": "2025-01-01"}
+    declaring.facts.add_many([figs], namespace=namespace)
     aborted = "MATCH (e:Episode) SET e.status = 'saved', e.interrupted = 3"
     database.query(declaring.driver.key(namespace), aborted, {}, write=True)
-    first, second, third = declaring.facts.add_many([rows[0], rows[1], ("Bo", "LIKES", "rice")], namespace=namespace)
-    assert (first.status, second.status, third.status) == ("done", "failed", "done")
-    assert "retry()" in second.error
+    rows = [("Ann", "LIKES", "tea"), figs, ("Bo", "LIKES", "rice")]
+    added = declaring.facts.add_many(rows, namespace=namespace)
+    assert [each.status for each in added] == ["done", "failed", "done"]
+    assert "retry()" in added[1].error

@@ -4,7 +4,6 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,26 +15,16 @@ from kg_memory.errors import ModelUnavailable, SettingsError
 from kg_memory.settings import Maintenance
 from tests.eviction.holding import LEASE, Silent
 from tests.scripted import HashEmbeddings, Scripted
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CIRCLES = ("Ann knows Bob and Cid", "Dora knows Eve and Fay")
-PATIENCE = 30.0
-
-
-def wait_until(is_so: Callable[[], Any], seconds: float = PATIENCE) -> float:
-    """Wait until *is_so* is true, and return the seconds that it took."""
-    began = time.monotonic()
-    while not is_so():
-        assert time.monotonic() - began < seconds, "it never happened"
-        time.sleep(0.05)
-    return time.monotonic() - began
 
 
 def open_kept(server: Any, model: Scripted | None = None, chosen: Maintenance = LEASE) -> GraphMemory:
     """Open a memory that maintains itself."""
-    return GraphMemory(
-        Settings(url=server.url, maintenance=chosen), model=model or Scripted(), embeddings=HashEmbeddings()
-    )
+    settings = Settings(url=server.url, maintenance=chosen)
+    return GraphMemory(settings, model=model or Scripted(), embeddings=HashEmbeddings())
 
 
 @pytest.fixture
@@ -50,17 +39,16 @@ def test_maintenance_forgets_evicts_and_refreshes(server, memory, namespace, cir
     Features: C43.
     """
     memory.add("Fay is in Rome", expires_at="2024-02-01", at="2024-01-02", namespace=namespace)
-    memory.facts.add(
-        "Ann", "LIVES_IN", "Oslo", valid_at="2001", invalid_at="2002", at="2003-01-01", namespace=namespace
-    )
+    stay = {"valid_at": "2001", "invalid_at": "2002", "at": "2003-01-01"}
+    memory.facts.add("Ann", "LIVES_IN", "Oslo", **stay, namespace=namespace)
     before = memory.stats(namespace=namespace)
     with open_kept(server, chosen=replace(LEASE, expired_days=0.0, orphans=True)):
-        wait_until(lambda: memory.communities.list(namespace=namespace))
+        until(lambda: memory.communities.list(namespace=namespace))
         after = memory.stats(namespace=namespace)
         assert (after.episodes, after.facts) == (before.episodes - 1, before.facts - 1)
         assert "Rome" not in str(memory.episodes.list(namespace=namespace))
         memory.add("Hal knows Ian and Joe", namespace=namespace)  # it goes on with what is new
-        wait_until(lambda: len(memory.communities.list(namespace=namespace)) == 3)
+        until(lambda: len(memory.communities.list(namespace=namespace)) == 3)
     assert memory.privacy.audit(namespace=namespace)[0].reason == "they had expired"
 
 
@@ -74,8 +62,7 @@ def test_maintenance_runs_in_one_process_and_fails_over(server, memory, namespac
             assert not model.asked, "while the other renews its lease, this one keeps away"
             child.kill()
             child.wait()
-            took = wait_until(lambda: memory.communities.list(namespace=namespace))
-            assert took < LEASE.lease_seconds + PATIENCE / 3
+            until(lambda: memory.communities.list(namespace=namespace), LEASE.lease_seconds + 10)
             asked = len(model.asked)
             time.sleep(3 * LEASE.every_seconds)
             assert len(model.asked) == asked, "what did not change is not asked about again"
@@ -83,12 +70,12 @@ def test_maintenance_runs_in_one_process_and_fails_over(server, memory, namespac
 
 def test_close_stops_maintenance_and_releases_its_lease(server, memory, namespace, circles, capfd):
     stuck = open_kept(server, Silent(), replace(LEASE, lease_seconds=600.0))
-    wait_until(lambda: capfd.readouterr().out)
+    until(lambda: capfd.readouterr().out)
     began = time.monotonic()
     stuck.close()
     assert time.monotonic() - began < 5
     with open_kept(server, chosen=replace(LEASE, every_seconds=3600.0, lease_seconds=600.0)):
-        wait_until(lambda: memory.communities.list(namespace=namespace))  # it is due at once
+        until(lambda: memory.communities.list(namespace=namespace))  # it is due at once
 
 
 def test_maintenance_error_is_logged_and_retried(server, memory, namespace, circles, caplog):
@@ -99,23 +86,22 @@ def test_maintenance_error_is_logged_and_retried(server, memory, namespace, circ
         raise ModelUnavailable("the server is down: try again later")
 
     with caplog.at_level(logging.WARNING, "kg_memory"), open_kept(server, Scripted(community=fail)) as kept:
-        wait_until(lambda: len(failures) > 1)
+        until(lambda: len(failures) > 1)
         assert kept.add("Gus knows Ann", namespace=namespace).new
     assert "maintenance of a namespace failed, retrying later" in caplog.text
 
 
 def test_maintenance_does_not_recreate_forgotten_namespace(server, memory, namespace, circles, capfd):
     with open_kept(server, Silent()):
-        wait_until(lambda: capfd.readouterr().out)
+        until(lambda: capfd.readouterr().out)
         memory.privacy.forget(everything=True, namespace=namespace)
         time.sleep(2 * LEASE.lease_seconds)
         assert namespace not in memory.data.namespaces()
     assert namespace not in memory.data.namespaces()
 
 
-async def test_maintenance_is_off_by_default_and_checks_its_values(server):
-    async with GraphMemory(Settings(url=server.url), model=Scripted(), embeddings=HashEmbeddings()) as memory:
-        assert memory.settings.maintenance is None
+def test_maintenance_is_off_by_default_and_checks_its_values(memory):
+    assert memory.settings.maintenance is None
     assert Settings.from_env({"KG_MEMORY_MAINTENANCE": "60"}).maintenance == Maintenance(every_seconds=60)
     for name, value in (("every_seconds", 0), ("lease_seconds", float("nan")), ("max_entities", 0)):
         with pytest.raises(SettingsError, match=f"maintenance {name} must be greater than 0"):

@@ -38,12 +38,11 @@ def plans(database):
     items = open_item_driver(memory, ITEMS)
     puts = [write.to_item_change(PutOp(("a", str(each)), "k", {"x": each}), ["$"]) for each in range(3)]
     items.run(write.apply_changes(puts), "plans")
-    keys = {"items": items.key("plans"), "schema": items.key("plans")}
 
     def plan(name):
         used = set(re.findall(r"\$(\w+)", QUERIES[name]))
         assert used <= PARAMS.keys(), "give the test typical parameters"
-        return database.explain(keys[name.split(".")[0]], QUERIES[name], {each: PARAMS[each] for each in used})
+        return database.explain(items.key("plans"), QUERIES[name], {each: PARAMS[each] for each in used})
 
     yield plan
     for driver in (items, memory):
@@ -59,18 +58,16 @@ def test_item_query_starts_at_an_index_without_scans(plans, name):
     assert ("ProcedureCall" if name == "items.NEAREST" else "Node By Index Scan") in told, told
 
 
-@pytest.mark.parametrize("name", ["LIST", "LIST_IDS", "RANK_IDS", "COMPARE", "NAMESPACES_ALIVE"])
-def test_search_query_starts_at_the_namespace(plans, name):
-    first = plans(f"items.{name}").strip().splitlines()[-1]
-    assert "(n:Namespace)" in first, first
+STARTS = {
+    "(n:Namespace)": ["LIST", "LIST_IDS", "RANK_IDS", "COMPARE", "NAMESPACES_ALIVE"],
+    "(i:Item)": ["LIST_MARKED", "LIST_IDS_MARKED", "RANK_IDS_MARKED", "COMPARE_MARKED", "COUNT_MARKED"],
+}
 
 
-@pytest.mark.parametrize(
-    "name", ["LIST_MARKED", "LIST_IDS_MARKED", "RANK_IDS_MARKED", "COMPARE_MARKED", "COUNT_MARKED"]
-)
-def test_query_for_a_rare_mark_starts_at_its_items(plans, name):
+@pytest.mark.parametrize(("start", "name"), [(start, name) for start, names in STARTS.items() for name in names])
+def test_query_starts_at_the_namespace_or_at_rare_items(plans, start, name):
     first = plans(f"items.{name}").strip().splitlines()[-1]
-    assert "(i:Item)" in first, first
+    assert start in first, first
 
 
 def test_item_queries_return_no_embedding():

@@ -38,11 +38,8 @@ def test_in_step_reuses_results_cached_by_version(driver, database, namespace):
     count = "MATCH (n:N) RETURN count(n) AS n"
 
     def counted(version):
-        flows = [
-            read_once(version, count),
-            fetch(count),
-            make_once(version, count + " LIMIT 1", lambda rows: rows[0]["n"]),
-        ]
+        made = make_once(version, count + " LIMIT 1", lambda rows: rows[0]["n"])
+        flows = [read_once(version, count), fetch(count), made]
         return [each if isinstance(each, int) else each[0]["n"] for each in driver.run(in_step(flows), namespace)]
 
     first = counted("first")
@@ -71,12 +68,8 @@ async def test_driver_returns_no_rows_after_graph_deletion(driver, database, nam
         return (yield Reads((Query("MATCH (m:Meta) RETURN m.id AS id"), Query("RETURN 1 AS one"))))
 
     assert driver.run(flow(), namespace) == [[], []]
-    database.query(
-        graph_key(namespace),
-        f"CREATE (:Meta {{id: 'schema', version: {MEMORY.version}, dimension: 64, model: 'hash', words: 0}})",
-        {},
-        write=True,
-    )
+    meta = f"CREATE (:Meta {{id: 'schema', version: {MEMORY.version}, dimension: 64, model: 'hash', words: 0}})"
+    database.query(graph_key(namespace), meta, {}, write=True)
     assert driver.run(flow(), namespace) == await driver.arun(flow(), namespace) == [[{"id": "schema"}], [{"one": 1}]]
     database.delete(graph_key(namespace))
     assert await driver.arun(flow(), namespace) == [[], []]

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
+from kg_memory import GraphMemory, Settings
 from kg_memory.adapters import KGStore
 from kg_memory.contrib import embedded
 from kg_memory.contrib.embedded import binaries
-from kg_memory.memory.memory import GraphMemory
-from kg_memory.settings import Settings
 from langgraph_store_conformance import StoreConformance, WordCounts
 from langgraph_store_conformance.checks.basic import Batches
 from langgraph_store_conformance.checks.concurrency import Concurrency

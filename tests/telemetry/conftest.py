@@ -10,7 +10,15 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.runtime import telemetry
+from tests.openai_wire import BASE_URL
+from tests.sleeping import Sleeping
+
+
+def wired_model() -> ChatModel:
+    """Return a model that asks `openai_wire`, and waits for nothing."""
+    return ChatModel(open_chat_model("test-model", BASE_URL, "key", timeout=5), sleeper=Sleeping().sleeper)
 
 
 class Told:
@@ -49,13 +57,8 @@ class Told:
     def points(self, metric: str) -> list[Any]:
         data = self.reader.get_metrics_data()
         scopes = [scope for item in data.resource_metrics for scope in item.scope_metrics] if data else []
-        return [
-            point
-            for scope in scopes
-            for item in scope.metrics
-            if item.name == metric
-            for point in item.data.data_points
-        ]
+        metrics = [item for scope in scopes for item in scope.metrics if item.name == metric]
+        return [point for item in metrics for point in item.data.data_points]
 
     def all_values(self) -> str:
         """Return all exported data as one text."""

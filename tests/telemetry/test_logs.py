@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 import kg_memory
-from kg_memory import GraphMemory, errors
-from kg_memory.llm.chat import ChatModel, open_chat_model
-from kg_memory.llm.retry import Sleeper
+from kg_memory import errors
 from kg_memory.runtime.telemetry import mask
-from tests.openai_wire import BASE_URL, completion, failure, openai_wire
+from tests.openai_wire import completion, failure, openai_wire
 from tests.scripted import HashEmbeddings, raising
+from tests.telemetry.conftest import wired_model
 
 MARK = "Xanadu"
 TEXTS = {"error", "raised", "problem", "content", "text", "sentence", "summary", "answer", "question"}
@@ -60,11 +59,10 @@ def test_log_skips_repeated_episodes_and_gives_reason_of_skipped(memory, namespa
     assert line.reason
 
 
-def test_log_line_counts_calls_and_tokens(server, settings, embeddings, namespace, lines):
-    answers = {"entities": [], "facts": []}
-    with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
-        wire.post("/chat/completions").mock(return_value=completion(answers))
-        memory.add("I live in Oslo.", namespace=namespace, **SAID)
+def test_log_line_counts_calls_and_tokens(opened, namespace, lines):
+    with openai_wire() as wire:
+        wire.post("/chat/completions").mock(return_value=completion({"entities": [], "facts": []}))
+        opened(wired_model(), reflections=0).add("I live in Oslo.", namespace=namespace, **SAID)
     [line] = lines()
     assert line.calls >= 1
     assert (line.input_tokens, line.output_tokens) == (100 * line.calls, 10 * line.calls)
@@ -163,8 +161,9 @@ def test_log_of_step_failure_holds_no_message_text(memory, model, namespace, log
     ],
     ids=["400", "401", "404", "500", "no JSON", "empty", "wrong", "cut off", "declined", "filtered"],
 )
-def test_log_of_bad_answer_holds_no_message_text(server, settings, embeddings, namespace, log, lines, reply, is_error):
-    with openai_wire() as wire, _wired(server, settings, embeddings) as memory:
+def test_log_of_bad_answer_holds_no_message_text(opened, namespace, log, lines, reply, is_error):
+    memory = opened(wired_model(), reflections=0)
+    with openai_wire() as wire:
         wire.post("/chat/completions").mock(side_effect=lambda _: reply)
         with pytest.raises(errors.KGMemoryError) if is_error else nullcontext():
             assert memory.add(f"I live in {MARK}.", namespace=namespace, **SAID).status == "skipped"
@@ -214,11 +213,3 @@ def test_debug_log_contains_error_text(memory, model, namespace, caplog):
     with pytest.raises(errors.AnswerError):
         memory.add("I live in Oslo.", namespace=namespace, **SAID)
     assert f"the answer was {MARK}" in caplog.text
-
-
-def _wired(server: Any, settings: Any, embeddings: Any) -> GraphMemory:
-    async def asleep(_: float) -> None: ...
-
-    sleepers = Sleeper(lambda _: None, asleep)
-    model = ChatModel(open_chat_model("test-model", BASE_URL, "key", timeout=5), sleeper=sleepers)
-    return GraphMemory(settings.with_(url=server.url, reflections=0), model=model, embeddings=embeddings)

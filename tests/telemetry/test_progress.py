@@ -34,6 +34,8 @@ def test_communities_stream_progress_of_summaries(memory, namespace, way):
         memory.add(f"{one} knows {other}.", namespace=namespace, at="2024-05-01")
     one_by_one = {"context": {"max_community_bytes": 200}}
     text = streamed(memory.graphs.communities, {"namespace": namespace}, way, **one_by_one)
+    assert [item["step"] for item in text if "of" not in item] == ["detect", "compare", "summarise", "save"]
+    assert "Bob" not in str(text)
     parts = [(item["done"], item["of"]) for item in text if item["step"] == "summarise" and "of" in item]
     assert sorted(parts) == [(1, 3), (2, 3), (3, 3)]
 

@@ -9,11 +9,11 @@ from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 from kg_memory.errors import ModelUnavailable
-from kg_memory.llm.chat import ChatModel, open_chat_model
-from kg_memory.llm.retry import Sleeper
 from kg_memory.runtime import telemetry
-from tests.openai_wire import BASE_URL, completion, failure, openai_wire
+from tests.llm.samples import ASK
+from tests.openai_wire import completion, failure, openai_wire
 from tests.scripted import raising
+from tests.telemetry.conftest import wired_model
 
 SAID = {"speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
 STEPS = ["receive", "extract", "reflect", "resolve", "facts", "date", "dedupe", "invalidate", "save", "summarise"]
@@ -52,11 +52,10 @@ def test_spans_in_threads_and_tasks_have_the_step_as_parent(memory, model, told,
 
 def test_metrics_count_retries_and_tokens(told, counted):
     with openai_wire() as wire:
-        wire.post("/chat/completions").mock(
-            side_effect=[failure(503), completion("no JSON at all"), completion({"entities": []})]
-        )
+        replies = [failure(503), completion("no JSON at all"), completion({"entities": []})]
+        wire.post("/chat/completions").mock(side_effect=replies)
         with told.tracers.get_tracer("app").start_as_current_span("step"):
-            _chat().answer(_ask())
+            wired_model().answer(ASK)
     assert [item.attributes["kg_memory.reason"] for item in told.one("step").events] == ["503", "unreadable"]
     tokens = {item.attributes["kg_memory.token_type"]: item.value for item in told.points("kg_memory.tokens")}
     assert tokens == {"input": 200, "output": 20, "cached": 0}
@@ -161,27 +160,9 @@ def test_telemetry_setting_switches_it_on(opened):
 
 
 def test_telemetry_switched_off_costs_under_100_microseconds():
-    def once() -> None:
-        with telemetry.span_verb("search", "ann", None) as shown:
-            shown(())
-
     assert not telemetry.is_on()
     began = time.process_time()
     for _ in range(10_000):
-        once()
+        with telemetry.span_verb("search", "ann", None) as shown:
+            shown(())
     assert (time.process_time() - began) / 10_000 < 100e-6  # some 5 microseconds on a quiet machine
-
-
-def _chat() -> ChatModel:
-    async def asleep(_: float) -> None: ...
-
-    return ChatModel(open_chat_model("test-model", BASE_URL, "key", timeout=5), sleeper=Sleeper(lambda _: None, asleep))
-
-
-def _ask(content: str = "I live in Oslo.") -> Any:
-    from kg_memory.llm.prompts import EXTRACT_MESSAGE  # noqa: PLC0415
-    from kg_memory.runtime.effects import Ask  # noqa: PLC0415
-
-    episode = {"kind": "message", "content": content, "speaker": "Ann", "at": "2024-05-01"}
-    fields = dict.fromkeys(EXTRACT_MESSAGE.fields, "")
-    return Ask(EXTRACT_MESSAGE, {**fields, "episode": episode, "previous": [], "entity_types": {}})

@@ -4,11 +4,15 @@ from typing import Any
 
 import pytest
 from langchain_openai import ChatOpenAI
+from langgraph.store.memory import InMemoryStore
 from pydantic import SecretStr
 
+from kg_memory.adapters import KGStore
+from kg_memory.contrib.langmem import EpisodeStore
 from tests.chat_server import chat_server, fenced
 
 Rule = Callable[[Mapping[str, Any]], Any]
+STORES: dict[str, Any] = {"in memory": lambda _: InMemoryStore(), "KGStore": KGStore, "EpisodeStore": EpisodeStore}
 
 
 class Reader:
@@ -42,6 +46,12 @@ def reader() -> Iterator[Reader]:
     with chat_server(reader.answer) as url:
         reader.model = ChatOpenAI(model="scripted", base_url=url, api_key=SecretStr("none"), max_retries=0)
         yield reader
+
+
+@pytest.fixture(params=STORES)
+def store(request: pytest.FixtureRequest, memory: Any) -> Any:
+    """Any store of LangGraph, and both of ours."""
+    return STORES[request.param](memory)
 
 
 @pytest.fixture

@@ -12,22 +12,16 @@ from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.store.memory import InMemoryStore
+from langgraph.types import RetryPolicy
 from pydantic import BaseModel
 
 from kg_memory.adapters import KGStore
 from kg_memory.contrib.langmem import EpisodeStore, create_manage_memory_tool, create_search_memory_tool
 from kg_memory.errors import InputError, SettingsError
-from tests.adapters.tool_calls import ScriptedChat, calling
+from tests.adapters.chat import Chat
+from tests.adapters.tool_calls import calling
 
 UNKNOWN = "00000000-0000-5000-8000-000000000000"
-
-
-@pytest.fixture(params=["in memory", "KGStore", "EpisodeStore"])
-def store(request, memory) -> Any:
-    """Any store of LangGraph, and both of ours."""
-    if request.param == "in memory":
-        return InMemoryStore()
-    return KGStore(memory) if request.param == "KGStore" else EpisodeStore(memory)
 
 
 @pytest.fixture(params=[False, True], ids=["sync", "async"])
@@ -37,7 +31,7 @@ def say(request, store, user):
     def run(text: str, *lines: AIMessage, thread: str = "t1") -> list[Any]:
         where = ("memories", "{user_id}")
         tools = [create_manage_memory_tool(namespace=where), create_search_memory_tool(namespace=where)]
-        agent = create_agent(ScriptedChat(responses=[*lines, AIMessage("Done.")]), tools, store=store)
+        agent = create_agent(Chat(answers=[*lines, "Done."], prompts=[]), tools, store=store)
         state, config = {"messages": [("user", text)]}, {"configurable": {"user_id": user, "thread_id": thread}}
         if request.param:
             return asyncio.run(agent.ainvoke(state, config))["messages"]
@@ -66,9 +60,8 @@ def test_agent_creates_finds_updates_and_deletes_memory(say, store, memory, labe
         current = memory.facts.list(namespace=where, as_of="now")
         assert [fact.objects for fact in current] == [("Vue",)], "an update updates"
         assert "React" not in shown
-    assert answers(say("Forget.", calling(("manage_memory", {"action": "delete", "id": key})))) == [
-        f"deleted memory {key}"
-    ]
+    delete = {"action": "delete", "id": key}
+    assert answers(say("Forget.", calling(("manage_memory", delete)))) == [f"deleted memory {key}"]
     assert json.loads(answers(say("Which?", calling(("search_memory", {"query": "prefer"}))))[0]) == []
     if not isinstance(store, InMemoryStore):
         assert memory.stats(namespace=where).episodes == memory.stats(namespace=where).facts == 0
@@ -177,11 +170,8 @@ def test_manage_memory_tool_stores_retries_once_and_parallel_all(memory, labels,
             raise ConnectionError("killed")
         return answer
 
-    from langgraph.types import RetryPolicy  # noqa: PLC0415
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("run", flaky, retry_policy=RetryPolicy(initial_interval=0.01, retry_on=ConnectionError))
-    graph.add_edge(START, "run")
+    retry = RetryPolicy(initial_interval=0.01, retry_on=ConnectionError)
+    graph = StateGraph(MessagesState).add_node("run", flaky, retry_policy=retry).add_edge(START, "run")
     graph.compile(store=EpisodeStore(memory)).invoke({"messages": []})
     assert [episode.content for episode in memory.episodes.list(namespace=where)] == ["I moved to Oslo"]
     tools = StateGraph(MessagesState).add_node("tools", ToolNode([manage])).add_edge(START, "tools")

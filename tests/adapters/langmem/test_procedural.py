@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -46,9 +47,8 @@ def teach(reader):
 
 
 def optimise(reader: Any, prompt: Any = PROMPT, trajectories: Any = TRAJECTORIES, **options: Any) -> Any:
-    return langmem.create_prompt_optimizer(reader.model, **options).invoke(
-        {"trajectories": trajectories, "prompt": prompt}
-    )
+    optimizer = langmem.create_prompt_optimizer(reader.model, **options)
+    return optimizer.invoke({"trajectories": trajectories, "prompt": prompt})
 
 
 KINDS: dict[str, tuple[str, list[list[Any]], dict[str, int], str, list[str]]] = {
@@ -90,11 +90,8 @@ def test_prompt_optimizer_kinds_review_and_rewrite_differently(reader, teach, ki
     assert [name for name, _ in reader.asked] == calls
     assert {fields["instructions"] for _, fields in reader.asked} == {"Stay polite."}
     asked = reader.asks("Lessons")[0]
-    assert [each.get("feedback") for each in asked["trajectories"]] == [
-        None,
-        {"score": 0.2, "comment": "Name the moons"},
-        "zu knapp",
-    ]
+    feedback = [each.get("feedback") for each in asked["trajectories"]]
+    assert feedback == [None, {"score": 0.2, "comment": "Name the moons"}, "zu knapp"]
     assert asked["trajectories"][0]["messages"] == MARS
 
 
@@ -122,48 +119,41 @@ def test_prompt_optimizer_stores_rules_as_dated_facts(reader, teach, memory, whe
     optimise(reader, prompt, **kept)
     assert reader.asks("Lessons")[-1]["known"] == []
     first = datetime.now(UTC)
-    assert set(langmem.render_rules(memory, "explainer", namespace=where).splitlines()) == {f"- {MOONS}", f"- {SHORT}"}
+    rules = partial(langmem.render_rules, memory, namespace=where)
+    assert set(rules("explainer").splitlines()) == {f"- {MOONS}", f"- {SHORT}"}
     known = memory.facts.list(namespace=where, where={"predicate": "FOLLOWS"})
     [moons] = [fact for fact in known if fact.objects == (MOONS,)]
     assert (moons.subject, moons.sentence) == ("explainer", f"explainer follows the rule: {MOONS}")
     source = memory.episodes.get(moons.sources[0].episode, namespace=where)
-    assert (source.source, "Name the moons" in source.content, "It was too short." in source.content) == (
-        "optimizer",
-        True,
-        True,
-    )
+    assert source.source == "optimizer"
+    assert "Name the moons" in source.content
+    assert "It was too short." in source.content
     second = langmem.create_prompt_optimizer(reader.model, **kept)
-    reader.rules["Lessons"] = lambda fields: {
-        "lessons": [
-            lesson(BRIEF, 1, {each["rule"]: each["id"] for each in fields["known"]}[SHORT]),
-            lesson(MOONS, None),
-        ]
-    }
+
+    def refine(fields: Any) -> Any:
+        [short] = [each["id"] for each in fields["known"] if each["rule"] == SHORT]
+        return {"lessons": [lesson(BRIEF, 1, short), lesson(MOONS, None)]}
+
+    reader.rules["Lessons"] = refine
     asyncio.run(second(TRAJECTORIES, prompt))
-    assert set(langmem.render_rules(memory, "explainer", namespace=where).splitlines()) == {f"- {MOONS}", f"- {BRIEF}"}
-    assert set(asyncio.run(langmem.arender_rules(memory, "explainer", namespace=where, as_of=first)).splitlines()) == {
-        f"- {MOONS}",
-        f"- {SHORT}",
-    }
-    assert langmem.render_rules(memory, "explainer", namespace=where, believed_at="2020-01-01") == ""
-    assert langmem.render_rules(memory, "other", namespace=where) == ""
+    assert set(rules("explainer").splitlines()) == {f"- {MOONS}", f"- {BRIEF}"}
+    before = asyncio.run(langmem.arender_rules(memory, "explainer", namespace=where, as_of=first))
+    assert set(before.splitlines()) == {f"- {MOONS}", f"- {SHORT}"}
+    assert rules("explainer", believed_at="2020-01-01") == rules("other") == ""
     [short] = [fact for fact in memory.facts.list(namespace=where) if fact.objects == (SHORT,)]
     [by] = [memory.facts.get(id_, namespace=where) for id_ in short.superseded_by]
     assert (by.objects, short.invalid_at) == ((BRIEF,), by.valid_at)
     memory.privacy.forget(episode=moons.sources[0].episode, namespace=where)
-    assert f"- {MOONS}" in langmem.render_rules(memory, "explainer", namespace=where), (
-        "a second trajectory taught it, too"
-    )
+    assert f"- {MOONS}" in rules("explainer"), "a second trajectory taught it, too"
     assert memory.privacy.forget(everything=True, namespace=where).residue == ()
-    assert langmem.render_rules(memory, "explainer", namespace=where) == ""
+    assert rules("explainer") == ""
     assert MOONS not in str(memory.episodes.list(namespace=where))
 
 
 def test_prompt_optimizer_stores_chinese_rules_by_config(reader, teach, memory, user):
     teach([lesson(RULE)])
-    optimizer = langmem.create_prompt_optimizer(
-        reader.model, kind="prompt_memory", memory=memory, namespace=("rules", "{user_id}")
-    )
+    kept: Any = {"memory": memory, "namespace": ("rules", "{user_id}")}
+    optimizer = langmem.create_prompt_optimizer(reader.model, kind="prompt_memory", **kept)
     state = {"trajectories": "用户问天气，没有得到城市。", "prompt": "你是助手。"}
     assert optimizer.invoke(state, {"configurable": {"user_id": user}}).endswith(RULE)
     assert langmem.render_rules(memory, namespace=("rules", user)) == f"- {RULE}"
@@ -173,10 +163,8 @@ def test_prompt_optimizer_stores_chinese_rules_by_config(reader, teach, memory, 
 def test_multi_prompt_optimizer_rewrites_only_chosen_prompts(reader, teach):
     teach([lesson(MOONS)])
     reader.rules["ChosenPrompts"] = {"names": ["answer", "nobody"]}
-    prompts = [
-        langmem.Prompt(name="search", prompt="Search."),
-        langmem.Prompt(name="answer", prompt="Answer.", when_to_update="last"),
-    ]
+    answer = langmem.Prompt(name="answer", prompt="Answer.", when_to_update="last")
+    prompts = [langmem.Prompt(name="search", prompt="Search."), answer]
     optimizer = langmem.create_multi_prompt_optimizer(reader.model, kind="prompt_memory")
     improved = optimizer.invoke({"trajectories": TRAJECTORIES, "prompts": prompts})
     assert improved == [prompts[0], {**prompts[1], "prompt": f"Answer. {MOONS}"}]

@@ -97,9 +97,8 @@ def test_summarization_node_stores_running_summary_in_state(memory):
     compiled = graph.add_edge(START, "summarize").add_edge("summarize", "answer").compile(checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "1"}}
     for n in range(6):
-        compiled.invoke(
-            {"messages": [("user", f"我住在奥斯陆，第 {n} 次说。 I live in Oslo, I say for the {n}th time.")]}, config
-        )
+        text = f"我住在奥斯陆，第 {n} 次说。 I live in Oslo, I say for the {n}th time."
+        compiled.invoke({"messages": [("user", text)]}, config)
     state = compiled.get_state(config).values
     assert len(state["messages"]) == 12, "the conversation itself stays whole"
     assert state["context"]["running_summary"].summary == "They spoke of Oslo."
@@ -110,9 +109,8 @@ def test_summarization_node_stores_running_summary_in_state(memory):
 
 def test_summarization_node_replaces_messages_if_keys_are_equal():
     """If `output_messages_key` is the key of the input, the messages of the state are replaced."""
-    node = SummarizationNode(
-        model=chat(), max_tokens=4, max_summary_tokens=1, token_counter=len, output_messages_key="messages"
-    )
+    limits: Any = {"max_tokens": 4, "max_summary_tokens": 1, "token_counter": len}
+    node = SummarizationNode(model=chat(), output_messages_key="messages", **limits)
     graph = StateGraph(MessagesState).add_node("summarize", node).add_edge(START, "summarize").compile()
     after = graph.invoke({"messages": conversation(6)})["messages"]
     assert [message.content for message in after][1:] == ["message 4", "message 5"]

@@ -120,10 +120,8 @@ def test_episode_store_searches_nested_namespaces_by_label(store, memory, user):
     store.put((user, "one", "deep"), "k", {"content": "I moved to Rome"})
     store.put((f"{user}x",), "k", {"content": "I moved to Paris"})
     assert {item.namespace for item in store.search((user,))} == {(user, "one"), (user, "one", "deep")}
-    assert {item.value["content"] for item in store.search((user,), query="moved") if item.key == "k"} == {
-        "I moved to Oslo",
-        "I moved to Rome",
-    }
+    found = {item.value["content"] for item in store.search((user,), query="moved") if item.key == "k"}
+    assert found == {"I moved to Oslo", "I moved to Rome"}
     assert store.list_namespaces(prefix=(user,), max_depth=2) == [(user, "one")]
     for wrong in (("a.b",), ("",), "ab"):
         with pytest.raises((InputError, InvalidNamespaceError)):
@@ -147,14 +145,8 @@ def test_episode_store_delete_and_forget_leave_no_trace(store, memory, labels, w
 
 
 def test_episode_store_runs_mixed_batch_on_event_loop(store, memory, labels):
-    ops = [
-        PutOp(labels, "k", {"content": "I moved to Oslo"}),
-        GetOp(labels, "k"),
-        SearchOp(labels, query="Oslo"),
-        ListNamespacesOp(),
-        PutOp(labels, "k", None),
-        GetOp(labels, "k"),
-    ]
+    get, looks = GetOp(labels, "k"), [SearchOp(labels, query="Oslo"), ListNamespacesOp()]
+    ops = [PutOp(labels, "k", {"content": "I moved to Oslo"}), get, *looks, PutOp(labels, "k", None), get]
     put, item, items, namespaces, deleted, nothing = asyncio.run(store.abatch(ops))
     assert (put, deleted, nothing) == (None, None, None)
     assert item.value == {"content": "I moved to Oslo"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -42,10 +41,8 @@ def test_grep_shows_the_lines_around_each_match(ask, talk, namespace):
     """Features: E9."""
     answer = ask(namespace, "grep", pattern="harbou?r", context_lines=1)
     assert answer.artifact == [{"file": "monday", "line": 3}]
-    assert (
-        "  2: 2024-05-01 09:01 UTC Sam: How is Oslo?\n> 3: And the harbour?\n  4: 2024-05-01 09:02 UTC Ann: Fine"
-        in answer.content
-    )
+    around = "  2: 2024-05-01 09:01 UTC Sam: How is Oslo?\n> 3: And the harbour?\n  4: 2024-05-01 09:02 UTC Ann: Fine"
+    assert around in answer.content
     everywhere = ask(namespace, "grep", pattern="OSLO", context_lines=0)
     assert [match["file"] for match in everywhere.artifact] == ["(no thread)", "monday", "monday"]
     assert "Oslo &lt;b&gt; 小美" in everywhere.content
@@ -55,9 +52,8 @@ def test_grep_shows_the_lines_around_each_match(ask, talk, namespace):
 
 
 def test_grep_pages_by_offset(ask, memory, namespace):
-    memory.episodes.save(
-        [{"content": "\n".join(f"tea {n}" for n in range(45)), "kind": "text", "thread": "list"}], namespace=namespace
-    )
+    content = "\n".join(f"tea {n}" for n in range(45))
+    memory.episodes.save([{"content": content, "kind": "text", "thread": "list"}], namespace=namespace)
     pages = [ask(namespace, "grep", pattern="tea", offset=20 * page, context_lines=0) for page in range(4)]
     assert [len(page.artifact) for page in pages] == [20, 20, 5, 0]
     assert "For more, set offset to 20." in pages[0].content
@@ -104,9 +100,8 @@ def test_open_file_stays_in_context_until_closed(ask, files, talk, memory, names
     user = {"user_id": namespace}
     assert files.render(user) == ""
     opened = ask(namespace, "open", file_name="monday", offset=1, length=2)
-    assert opened.content.endswith(
-        "monday, lines 2 to 3 of 4:\n2: 2024-05-01 09:01 UTC Sam: How is Oslo?\n3: And the harbour?"
-    )
+    lines = "2: 2024-05-01 09:01 UTC Sam: How is Oslo?\n3: And the harbour?"
+    assert opened.content.endswith(f"monday, lines 2 to 3 of 4:\n{lines}")
     assert opened.artifact == {"file": "monday", "lines": 4}
     ask(namespace, "open", file_name="(no thread)")
     shown = files.render(user)
@@ -121,9 +116,8 @@ def test_open_file_stays_in_context_until_closed(ask, files, talk, memory, names
 
 
 def test_open_files_are_limited_to_five(ask, files, memory, namespace):
-    memory.episodes.save(
-        [{"content": f"note {n}", "kind": "text", "thread": f"t{n}"} for n in range(7)], namespace=namespace
-    )
+    notes = [{"content": f"note {n}", "kind": "text", "thread": f"t{n}"} for n in range(7)]
+    memory.episodes.save(notes, namespace=namespace)
     for n in (*range(7), 3):
         ask(namespace, "open", file_name=f"t{n}")
     shown = files.render({"user_id": namespace})
@@ -135,13 +129,3 @@ def test_file_tools_do_not_list_blocks(ask, talk, memory, namespace):
     ask(namespace, "open", file_name="monday")
     assert ask(namespace, "grep", pattern="open_files|block/").content == "No line matches."
     assert ask(namespace, "open", file_name="block/open_files").status == "error"
-
-
-def test_file_tools_show_only_their_arguments(files):
-    shown: dict[str, Any] = {tool.name: set(tool.args) for tool in file_tools(files)}
-    assert shown == {
-        "grep": {"pattern", "include", "context_lines", "offset"},
-        "search_files": {"query", "limit"},
-        "open": {"file_name", "offset", "length"},
-        "close": {"file_name"},
-    }

@@ -91,15 +91,8 @@ def test_tidy_model_merges_facts_into_block_text(verbs, blocks, user):
     applied = verbs[0](blocks, "human", "Ann", user, model=model, apply=True)
     assert blocks.get("human", user) == applied
     assert applied.value == "Ann, of Paris\nWants short answers"
-    assert asked == [
-        {
-            "label": "human",
-            "purpose": "What to know of the user.",
-            "limit": 120,
-            "text": "Ann lives in Oslo\nWants short answers",
-            "facts": FACTS.split("\n"),
-        }
-    ]
+    block = {"label": "human", "purpose": "What to know of the user.", "limit": 120}
+    assert asked == [{**block, "text": "Ann lives in Oslo\nWants short answers", "facts": FACTS.split("\n")}]
     assert len(blocks.history("human", user)) == 2, "what the block said before is kept"
 
 

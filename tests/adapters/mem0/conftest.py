@@ -2,8 +2,6 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -23,27 +21,20 @@ def mem0(memory: Any, collection: str) -> Memory:
     return Memory(graph=memory, collection=collection)
 
 
-class _OnLoop:
-    """Calls the verbs of an `AsyncMemory` from sync tests, all on one loop."""
+class _Awaited:
+    """Calls the verbs of an `AsyncMemory` from sync tests."""
 
-    def __init__(self, view: AsyncMemory, runner: asyncio.Runner) -> None:
-        self.graph, self._view, self._runner = view.graph, view, runner
+    def __init__(self, view: AsyncMemory) -> None:
+        self._view = view
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Any:
         verb = getattr(self._view, name)
         if not asyncio.iscoroutinefunction(verb):
             return verb
-        return partial(self._run, verb)
-
-    def _run(self, verb: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._runner.run(verb(*args, **kwargs))
+        return lambda *args, **kwargs: asyncio.run(verb(*args, **kwargs))
 
 
 @pytest.fixture(params=["sync", "async"])
-def either(request: pytest.FixtureRequest, memory: Any, collection: str) -> Iterator[Any]:
+def either(request: pytest.FixtureRequest, mem0: Memory, memory: Any, collection: str) -> Any:
     """Mem0's verbs, once of `Memory` and once of `AsyncMemory`."""
-    if request.param == "sync":
-        yield Memory(graph=memory, collection=collection)
-        return
-    with asyncio.Runner() as runner:
-        yield _OnLoop(AsyncMemory(graph=memory, collection=collection), runner)
+    return mem0 if request.param == "sync" else _Awaited(AsyncMemory(graph=memory, collection=collection))

@@ -1,13 +1,11 @@
 """An export of Mem0 is imported into the namespaces of `Memory`, and works like memories added here."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kg_memory import GraphMemory
 from kg_memory.contrib.importers.records import NO_FACT, STILL_HELD
 from kg_memory.contrib.mem0 import Memory
 from kg_memory.errors import InputError
@@ -22,10 +20,9 @@ NUTS = {**TEA, "id": "m3", "memory": "Allergic to nuts", "expiration_date": "203
 
 
 @pytest.fixture
-def moved(settings: Any, server: Any, collection: str) -> Iterator[Memory]:
+def moved(opened: Any, collection: str) -> Memory:
     """Mem0's verbs over a memory that reads by rules."""
-    with GraphMemory(settings.with_(url=server.url), model="offline", embeddings="offline") as graph:
-        yield Memory(graph=graph, collection=collection)
+    return Memory(graph=opened("offline", "offline"), collection=collection)
 
 
 def load(moved: Memory, path: Path, *records: dict[str, Any]) -> Any:

@@ -47,9 +47,8 @@ def test_mem0_verbs_add_find_update_list_and_delete_memory(either):
 
 def test_mem0_item_has_the_keys_of_mem0(mem0):
     message = {"role": "user", "name": "Bo", "content": "I moved to Oslo"}
-    [item] = mem0.add(message, user_id=7, agent_id="support", run_id="r1", app_id="web", timestamp=1_700_000_000)[
-        "results"
-    ]
+    given = {"user_id": 7, "agent_id": "support", "run_id": "r1", "app_id": "web"}
+    [item] = mem0.add(message, **given, timestamp=1_700_000_000)["results"]
     assert item.pop("event") == "ADD"
     assert item == mem0.get(item["id"])
     assert item["hash"] == hashlib.md5(b"Bo lives in Oslo", usedforsecurity=False).hexdigest()
@@ -61,14 +60,8 @@ def test_mem0_item_has_the_keys_of_mem0(mem0):
 
 
 def test_mem0_metadata_is_returned_unchanged(mem0):
-    metadata = {
-        "category": "food",
-        "stars": 4.5,
-        "vip": True,
-        "tags": ["a", "b"],
-        "来源": "微信",
-        "deep": {"x": [1, None]},
-    }
+    metadata = {"category": "food", "stars": 4.5, "vip": True, "tags": ["a", "b"], "来源": "微信"}
+    metadata["deep"] = {"x": [1, None]}
     [item] = mem0.add("I moved to Oslo", user_id="ann", metadata={**metadata, "none": None, "user_id": "bo"})["results"]
     assert item["metadata"] == metadata
     assert item["user_id"] == "ann", "an id in the metadata does not move a memory"
@@ -86,9 +79,8 @@ def test_mem0_add_without_infer_stores_words_without_model(either, model):
     assert added["results"][1]["actor_id"] == "Coach"
     assert model.asked == [], "no model reads them"
     assert texts(either.search("网球", user_id="ann"))[0] == "周末和张伟打网球"
-    assert events(either.add("Tennis on Sunday, then.", user_id="ann", infer=False)) == [
-        ("ADD", "Tennis on Sunday, then.")
-    ]
+    again = either.add("Tennis on Sunday, then.", user_id="ann", infer=False)
+    assert events(again) == [("ADD", "Tennis on Sunday, then.")]
     note = added["results"][0]["id"]
     either.update(note, text="周六和张伟打网球")
     assert either.get(note)["memory"] == "周六和张伟打网球"
@@ -133,11 +125,8 @@ def test_mem0_history_shows_retracted_memory_as_deleted(mem0, memory):
     [added] = mem0.add("I moved to Oslo", user_id="ann")["results"]
     memory.facts.retract(added["id"], by="Bo", namespace=mem0.namespace_of(user_id="ann"))
     assert mem0.get(added["id"]) is None
-    rows = mem0.history(added["id"])
-    assert [(row["event"], row["is_deleted"], row["actor_id"]) for row in rows] == [
-        ("ADD", False, "user"),
-        ("DELETE", True, "Bo"),
-    ]
+    rows = [(row["event"], row["is_deleted"], row["actor_id"]) for row in mem0.history(added["id"])]
+    assert rows == [("ADD", False, "user"), ("DELETE", True, "Bo")]
     with pytest.raises(InputError, match="is no longer believed"):
         mem0.update(added["id"], "I moved to Rome")
 
