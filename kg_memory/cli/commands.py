@@ -6,7 +6,18 @@ import argparse
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
-from kg_memory.cli.parser import Command, Option, action, build_parser, flag, names_at, option, parse_count, parse_span
+from kg_memory.cli.parser import (
+    Command,
+    Option,
+    action,
+    build_parser,
+    flag,
+    names_at,
+    option,
+    parse_count,
+    parse_span,
+    read_options,
+)
 from kg_memory.plugins import plugin_names
 from kg_memory.text import read_table
 
@@ -43,10 +54,8 @@ def _origins() -> Sequence[str]:
 
 _LIMIT = option("how many to list at most (default: 100)", type=parse_count, default=100)
 _EARLIEST = option("how many to read at most, earliest first (default: all)", type=parse_count, default=None)
-_TEXTS = read_table(__package__, "options.toml")
 OPTIONS: Mapping[str, Option] = {
-    **{name: option(*texts) for name, texts in _TEXTS["options"].items()},
-    **{name: flag(text) for name, text in _TEXTS["flags"].items()},
+    **read_options(**read_table(__package__, "options.toml")),
     "as_of": option("only what was true at this time (default: now)", "TIME", "--on", "--as-of"),
     "by": option("who decides; stored with the decision (default: your login name)", "NAME", default=None),
     "canonical": option("the canonical name under which its facts are stored", "CANONICAL", "--as"),

@@ -20,6 +20,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from kg_memory import __version__
 from kg_memory.errors import InputError
 from kg_memory.plugins import load_plugins
+from kg_memory.text import read_table
 
 _ABOUT = "Long-term memory for LLM agents: a temporal knowledge graph in FalkorDB, made from conversations."
 _START = """\
@@ -108,6 +109,44 @@ class Command:
         """The text at the end of the command's help; if it has ``--on``, this includes the formats of times."""
         epilog = self.epilog if isinstance(self.epilog, str) else self.epilog()
         return epilog + (_TIMES if "as_of" in self.options else "")
+
+
+def read_options(options: Mapping[str, Any], flags: Mapping[str, str]) -> dict[str, Option]:
+    """Return the arguments in the tables *options* and *flags* of a TOML file, each by its name.
+
+    A flag is its help text. An option is a list, ``["the file to read", "FILE"]``, or a table with the help text, the
+    metavar, the flags, and more parameters of `ArgumentParser.add_argument`. There, a type is the path of a function,
+    such as ``"pathlib:Path"``, or that of a number which is the default; choices may be the path of a collection.
+    """
+    read = {name: option(*row) if isinstance(row, list) else _read_option(row) for name, row in options.items()}
+    return read | {name: flag(text) for name, text in flags.items()}
+
+
+def _read_option(settings: dict[str, Any]) -> Option:
+    if "type" in settings:
+        settings["type"] = resolve_name(settings["type"])
+    elif isinstance(settings.get("default"), int | float):
+        settings["type"] = type(settings["default"])
+    if isinstance(settings.get("choices"), str):
+        settings["choices"] = names_at(settings["choices"])
+    about, metavar, flags = settings.pop("help", ""), settings.pop("metavar", None), settings.pop("flags", ())
+    return option(about, metavar, *flags, **settings)
+
+
+def commands_in(package: str) -> Callable[[Callable[..., ArgumentParser]], None]:
+    """Return a plug-in of the kind ``commands``, which adds the commands in the file ``commands.toml`` of *package*.
+
+    The file has a table for each `Command`, under the heading of its group, and the two tables of `read_options`.
+    """
+
+    def add_commands(command: Callable[..., ArgumentParser]) -> None:
+        groups = read_table(package, "commands.toml")
+        options = read_options(groups.pop("options", {}), groups.pop("flags", {}))
+        for group, rows in groups.items():
+            for row in rows:
+                command(**row, group=group, texts=options)
+
+    return add_commands
 
 
 def build_parser(

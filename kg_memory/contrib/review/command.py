@@ -11,7 +11,6 @@ from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, re
 from kg_memory.cli.output import Screen, ask_line, cell, count_noun, count_waiting, is_terminal, login
 from kg_memory.cli.show import show_list
 from kg_memory.cli.views import proposed_validity, said_by, since, until, validity
-from kg_memory.contrib.review import CHOICES
 from kg_memory.contrib.review.decide import show_decision, show_identities
 from kg_memory.errors import InputError, NotFound
 from kg_memory.maintenance.review.decide import Choice
@@ -21,6 +20,8 @@ from kg_memory.temporal.policy import ConflictPolicy
 if TYPE_CHECKING:
     from kg_memory.memory.memory import GraphMemory
 
+_CHOICES = ("accept", "reject", "edit", "undo")
+"""The options that decide a review."""
 _SOURCES = 3
 """The most sources that are shown for each fact."""
 _LETTERS: Mapping[str, Choice] = {"a": "accept", "r": "reject", "e": "edit"}
@@ -44,7 +45,7 @@ def review(arguments: Namespace, screen: Screen) -> int:
     An option such as ``--accept ID`` decides one review. Without such an option, a terminal asks about each review in
     turn. Without a terminal, the reviews are listed.
     """
-    choice = next((name for name in CHOICES if getattr(arguments, name) is not None), None)
+    choice = next((name for name in _CHOICES if getattr(arguments, name) is not None), None)
     _check(arguments, choice)
     if choice is not None:
         with open_to_change(arguments, screen) as memory:

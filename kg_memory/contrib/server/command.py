@@ -8,13 +8,14 @@ import gc
 import os
 import socket
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, settings_of
 from kg_memory.cli.output import Columns, Screen
+from kg_memory.cli.parser import commands_in
 from kg_memory.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
@@ -22,30 +23,6 @@ if TYPE_CHECKING:
     from kg_memory.contrib.server.mcp.tool import Caller
     from kg_memory.memory.memory import GraphMemory
 
-SERVE_EPILOG = """\
-Without API keys, only requests from this machine are answered. Once a key was made, every request needs one.
-example:
-  kg-memory serve --host 0.0.0.0 --port 8080 --allow-host memory.example.com
-"""
-WORKER_EPILOG = """\
-Start as many workers as needed, on any machine that reaches the database. Each namespace is read by one worker at a
-time, in order; when a worker is killed, another takes over after ten seconds.
-example:
-  kg-memory worker --url falkor://db:6379
-"""
-KEYS_EPILOG = """\
-The key is shown only once: the database stores its hash. In a namespace pattern, * stands for any characters.
-examples:
-  kg-memory keys create "support desk" --scope read,review --namespaces "support/*"
-  kg-memory keys revoke 3f2a9c0d1e4b
-"""
-MCP_EPILOG = """\
-MCP clients start this command themselves and speak to it on standard input and output. All tools use the namespace that
-is given here; the model cannot choose another.
-example:
-  claude mcp add memory -- kg-memory mcp -n ann
-"""
-HOST, PORT = "127.0.0.1", 8420
 STOP_SECONDS = 30
 """Seconds that running requests get to finish when the server stops."""
 STOP_MCP_SECONDS = 10.0
@@ -56,69 +33,7 @@ MOST_PORTS = 65_535
 _INSTALL = "pip install 'temporal-kg-memory[server]' (in a clone: pip install -e '.[server]')"
 
 
-def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add the commands ``kg-memory serve``, ``worker``, ``keys`` and ``mcp`` to the command line.
-
-    *command* is a function that registers one command and returns its argument parser.
-    """
-    _add_serve(command("serve", "kg_memory.contrib.server.command:serve", "serve the memory over HTTP", SERVE_EPILOG))
-    about = "read the episodes that servers save"
-    _add_worker(command("worker", "kg_memory.contrib.server.worker:run_worker", about, WORKER_EPILOG))
-    about = "create, list and revoke API keys of the server"
-    _add_keys(command("keys", "kg_memory.contrib.server.command:keys", about, KEYS_EPILOG))
-    about = "serve one namespace to an agent over MCP"
-    _add_mcp(command("mcp", "kg_memory.contrib.server.command:mcp", about, MCP_EPILOG))
-
-
-def _add_serve(command: ArgumentParser) -> None:
-    """Add the options of ``kg-memory serve`` to its parser."""
-    command.add_argument("--host", default=HOST, help=f"the address to listen on (default: {HOST})")
-    command.add_argument("--port", type=int, default=PORT, help=f"the port to listen on (default: {PORT})")
-    about = "a host name by which clients reach the server, if it is not --host; * allows all"
-    command.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=about)
-    about = "an origin whose web pages may send requests, such as https://app.example.com"
-    command.add_argument("--allow-origin", action="append", default=[], metavar="URL", help=about)
-    about = "only save episodes, and leave reading to kg-memory worker or another server"
-    command.add_argument("--no-read", action="store_true", help=about)
-    about = "take the client's address from X-Forwarded-For, set by a proxy on this machine"
-    command.add_argument("--trust-proxy", action="store_true", help=about)
-    about = "requests per second allowed for each key (default: 100)"
-    command.add_argument("--rate", type=float, default=100.0, metavar="N", help=about)
-    _add_log_level(command)
-
-
-def _add_worker(command: ArgumentParser) -> None:
-    about = "namespaces to read at the same time (default: 4)"
-    command.add_argument("--at-once", type=int, default=4, metavar="N", help=about)
-    _add_log_level(command)
-
-
-def _add_keys(command: ArgumentParser) -> None:
-    """Add the actions and options of ``kg-memory keys`` to its parser."""
-    command.add_argument(
-        "action", nargs="?", choices=("create", "list", "revoke"), default="list", help="(default: list)"
-    )
-    command.add_argument("subject", nargs="?", metavar="NAME|ID", help="create: a name for the key; revoke: its id")
-    about = "comma-separated scopes: read, write, review, forget, admin (default: read,write)"
-    command.add_argument("--scope", default="read,write", metavar="SCOPES", help=about)
-    about = "comma-separated patterns of the namespaces that the key allows (default: *, all)"
-    command.add_argument("--namespaces", default="*", metavar="PATTERNS", help=about)
-    about = "comma-separated patterns of further namespaces that it may only read"
-    command.add_argument("--reads", metavar="PATTERNS", help=about)
-
-
-def _add_mcp(command: ArgumentParser) -> None:
-    about = "the tools to offer: core (default), full (also judge and compare) or read-only"
-    command.add_argument("--profile", choices=("core", "full", "read-only"), default="core", help=about)
-    command.add_argument("--user", metavar="NAME", help="the speaker of remembered messages (default: user)")
-    about = "search this namespace too; may be repeated"
-    command.add_argument("--recall-from", action="append", default=[], metavar="NAME", help=about)
-    _add_log_level(command)
-
-
-def _add_log_level(command: ArgumentParser) -> None:
-    about = "the least level to log; info logs each episode and request (default: warning)"
-    command.add_argument("--log-level", choices=("debug", "info", "warning"), default="warning", help=about)
+add_commands = commands_in(__package__)
 
 
 def serve(arguments: Namespace, screen: Screen) -> int:
