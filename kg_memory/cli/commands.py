@@ -7,7 +7,6 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
 from kg_memory.cli.parser import (
-    Command,
     Option,
     action,
     build_parser,
@@ -93,8 +92,8 @@ OPTIONS: Mapping[str, Option] = {
 }  # fmt: skip
 """The arguments by name; ``"command.name"`` is for one command only."""
 
-GROUPS: Mapping[str, Sequence[Command]] = {
-    group: [Command(**{"epilog": _describe_search} | row if row["name"] == "ask" else row) for row in rows]
+GROUPS = {
+    group: [{"epilog": _describe_search} | row if row["name"] == "ask" else row for row in rows]
     for group, rows in read_table(__package__, "commands.toml").items()
 }
 """The commands by the group that the help puts them in."""

@@ -150,7 +150,7 @@ def commands_in(package: str) -> Callable[[Callable[..., ArgumentParser]], None]
 
 
 def build_parser(
-    groups: Mapping[str, Sequence[Command]],
+    groups: Mapping[str, Sequence[Mapping[str, Any]]],
     options: Mapping[str, Option],
     either: Sequence[Sequence[str]],
     required: Sequence[str],
@@ -160,57 +160,52 @@ def build_parser(
 ) -> ArgumentParser:
     """Build the argument parser of ``kg-memory``, with one subparser for each command.
 
-    *groups*: commands by heading of the help. *options*: all arguments by name. *either*: sets of mutually exclusive
-    options. *required*: the set of which one option must be given. *only*: the commands that get their arguments; None
-    means all. *commands_help*: the help text of COMMAND.
+    *groups*: the fields of each `Command` by heading of the help. *options*: all arguments by name. *either*: sets of
+    mutually exclusive options. *required*: the set of which one option must be given. *only*: the commands that get
+    their arguments; None means all. *commands_help*: the help text of COMMAND.
     """
     common = _common_options()
     top = _top_parser(common)
     parsers = top.add_subparsers(prog="kg-memory", metavar="COMMAND", required=True, help=commands_help)
     listed: dict[str, list[str]] = {group: [] for group in groups}
 
-    def make(
-        command: Command, group: str, options: Mapping[str, Option] = options, either: Sequence[Sequence[str]] = either
-    ) -> ArgumentParser:
-        """Add *command* to the help under the heading *group*, and return the parser of its arguments."""
-        listed.setdefault(group, []).append(f"  {command.name:<12} {command.about}")
-        made: ArgumentParser = parsers.add_parser(
-            command.name,
-            help=command.about,
-            description=command.about[0].upper() + command.about[1:] + ".",
-            parents=[common],
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        made.set_defaults(run=command.run, command=command)
-        if only is None or command.name in only:
-            made.epilog = command.end
-            _fill(made, command, options, [(names, names is required) for names in either])
-        return made
-
     def add(
         name: str,
         run: str,
         about: str,
-        epilog: str = "",
+        epilog: str | Callable[[], str] = "",
         *,
         group: str = _PLUGINS,
         texts: Mapping[str, Option] = options,
         either: Sequence[Sequence[str]] = (),
         **fields: Any,
     ) -> ArgumentParser:
-        """Add a command of a plug-in, and return the command's parser.
+        """Add a command to the help under the heading *group*, and return the parser of its arguments.
 
         *run*: the function to call, as "module:name". *about*: its line in the help; *epilog*: the text below its
-        options. *group*: the heading under which it is listed. *texts*: options of its own, by name. *either*: groups
-        of options of which only one may be given. *fields*: more fields of `Command`.
+        options. *texts*: options of its own, by name. *either*: groups of options of which only one may be given.
+        *fields*: more fields of `Command`.
         """
-        return make(Command(name, about, run, epilog=epilog, **fields), group, {**options, **texts}, either)
+        command = Command(name, about, run, epilog=epilog, **fields)
+        listed.setdefault(group, []).append(f"  {name:<12} {about}")
+        made: ArgumentParser = parsers.add_parser(
+            name,
+            help=about,
+            description=about[0].upper() + about[1:] + ".",
+            parents=[common],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        made.set_defaults(run=run, command=command)
+        if only is None or name in only:
+            made.epilog = command.end
+            _fill(made, command, {**options, **texts}, [(names, names is required) for names in either])
+        return made
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups
         add_commands(add)
-    for group, commands in groups.items():
-        for command in commands:
-            make(command, group)
+    for group, rows in groups.items():
+        for row in rows:
+            add(**row, group=group, either=either)
     lists = ("\n".join((f"{heading}:", *lines)) for heading, lines in listed.items())
     top.description = "\n\n".join((_ABOUT, *lists, "kg-memory COMMAND --help shows the options of a command."))
     return top
