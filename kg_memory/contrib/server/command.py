@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import gc
 import os
@@ -20,13 +19,9 @@ from kg_memory.errors import InputError, MissingExtra
 
 if TYPE_CHECKING:
     from kg_memory.contrib.server.keys import ApiKey
-    from kg_memory.contrib.server.mcp.tool import Caller
-    from kg_memory.memory.memory import GraphMemory
 
 STOP_SECONDS = 30
 """Seconds that running requests get to finish when the server stops."""
-STOP_MCP_SECONDS = 10.0
-"""Seconds that the background reader gets to finish an episode after the MCP client has closed the connection."""
 SWITCH_SECONDS = 0.0005
 """Python's thread switch interval, in seconds: shorter than usual, as searches wait for other threads at each query."""
 MOST_PORTS = 65_535
@@ -158,28 +153,11 @@ def mcp(arguments: Namespace, screen: Screen) -> int:
     Returns the exit code. Raises `MissingExtra` without the ``server`` extra.
     """
     try:
-        from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: F401, PLC0415
-        from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415 - an extra
+        from kg_memory.contrib.server.mcp.server import serve_stdio  # noqa: PLC0415 - an extra
+        from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtra(f"mcp needs {error.name}: {_INSTALL}") from None
     caller = Caller.make(LAUNCHED, namespace_of(arguments), arguments.profile, arguments.user, arguments.recall_from)
     with open_memory(arguments, screen) as memory:
-        asyncio.run(_serve_stdio(memory, caller))
+        serve_stdio(memory, caller)
     return 0
-
-
-async def _serve_stdio(memory: GraphMemory, caller: Caller) -> None:
-    """Serve *memory* over MCP to *caller* on stdin and stdout. In the background, extract facts from saved episodes."""
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415 - an extra
-
-    from kg_memory.contrib.server.mcp.server import MemoryServer  # noqa: PLC0415
-    from kg_memory.contrib.server.reader import BackgroundReader  # noqa: PLC0415
-
-    reader = BackgroundReader(memory)
-    server = MemoryServer(memory, lambda _: caller, reader.wake).build()
-    reader.start(caller.namespace)
-    try:
-        async with stdio_server() as (received, sent):
-            await server.run(received, sent, server.create_initialization_options())
-    finally:
-        await reader.stop(STOP_MCP_SECONDS)
