@@ -11,7 +11,7 @@ from kg_memory.cli.command import namespace_of, open_memory
 from kg_memory.cli.output import ProgressMeter, Screen, count_noun
 from kg_memory.contrib.importers.from_csv import identify_rows, read_table
 from kg_memory.contrib.importers.moving import read_json, read_json_records
-from kg_memory.contrib.ingest.ingest import SHOWN_PROBLEMS
+from kg_memory.contrib.ingest.ingest import show_problems
 from kg_memory.errors import InputError
 from kg_memory.models.operations import AddResult
 
@@ -80,7 +80,4 @@ def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen)
     repeated = f", {again} there already" if again else ""
     screen.line(f"{count_noun(facts, 'fact')} stated{repeated} ({seconds:.1f} s, {rate:.0f} facts a second)", "bold")
     for name, texts in notes.items():
-        for text in texts[:SHOWN_PROBLEMS]:
-            screen.note(f"{name}: {text}")
-        if len(texts) > SHOWN_PROBLEMS:
-            screen.note(f"... and {len(texts) - SHOWN_PROBLEMS} more {name} (--json lists all)")
+        show_problems(texts, screen, name, f"more {name}")

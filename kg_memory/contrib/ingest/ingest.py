@@ -38,7 +38,7 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
         parts = chain.from_iterable(_apart(reading, arguments) for reading in readings)
         if arguments.dry_run:
             _show_estimate(memory, parts, surveys, screen)
-            _show_problems(problems, screen)
+            show_problems(problems, screen)
             return 0
         before = _finish(memory, namespace_of(arguments), screen)
         meter = ProgressMeter(sum(survey.messages for survey in surveys), screen)
@@ -166,14 +166,15 @@ def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], re
         first = next(iter(meter.unread.values()))
         screen.note(f"{count_noun(len(meter.unread), 'episode')} saved but not read: {first}")
         screen.note("Run kg-memory retry to read them again; until then, search finds only their words.")
-    _show_problems(problems, screen)
+    show_problems(problems, screen)
 
 
-def _show_problems(problems: Sequence[str], screen: Screen) -> None:
+def show_problems(problems: Sequence[str], screen: Screen, label: str = "left out", more: str = "more") -> None:
+    """Print the first ten of *problems*, each after *label*, and the number of the others, followed by *more*."""
     for problem in problems[:SHOWN_PROBLEMS]:
-        screen.note(f"left out: {problem}")
+        screen.note(f"{label}: {problem}")
     if len(problems) > SHOWN_PROBLEMS:
-        screen.note(f"... and {len(problems) - SHOWN_PROBLEMS} more (--json lists all)")
+        screen.note(f"... and {len(problems) - SHOWN_PROBLEMS} {more} (--json lists all)")
 
 
 def _show_estimate(
