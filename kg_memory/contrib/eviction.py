@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from heapq import nsmallest
 from typing import Any
 
@@ -72,17 +73,14 @@ class Sweep:
         if self.on_progress:
             self.on_progress(self.result())
 
+    @property
+    def at(self) -> datetime:
+        """The start of the run."""
+        return to_datetime(self.time)
+
     def result(self) -> EvictionResult:
         """Return the ids of evicted facts, entities and messages so far, and the number of deleted periods of facts."""
-        return EvictionResult(
-            beliefs=self.beliefs,
-            facts=tuple(self.facts),
-            entities=tuple(self.entities),
-            episodes=tuple(self.episodes),
-            dry_run=self.dry_run,
-            at=to_datetime(self.time),
-            texts=self.texts,
-        )
+        return EvictionResult.model_validate(self, from_attributes=True)
 
 
 def evict(
