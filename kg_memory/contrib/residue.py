@@ -105,9 +105,26 @@ class ResidueSearch:
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
         """Return the ids, words, names, quotes and vectors of messages that are about to be deleted.
 
-        *impact* lists the data to delete; *parameters* are those of the deleting query.
+        Words and names that also occur in remaining facts, entities and communities are left out. *impact* lists the
+        data to delete; *parameters* are those of the deleting query.
         """
-        return gather_traces(impact, parameters)
+        traces = Traces(ids=find_gone_ids(impact, parameters))
+        lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
+        texts = [terms(line(episode)) for episode in impact.episodes]
+        said = set(chain.from_iterable(texts))
+        words = {word for word in said if not word.isdecimal() or 31 < int(word) < 1900 or int(word) > 2100}  # no dates
+        shared = yield from _find_shared(words, lost, impact, parameters)
+        traces.words = words - shared
+        traces.names = {key: tuple(terms(name)) for key, name in lost.items() if key not in shared}
+        traces.texts = {row["new_id"]: row["content"] for row in parameters["redacted"]}
+        for text in texts:
+            traces.quotes |= find_quotes(text)
+        episodes = [*parameters["gone_episodes"], *(row["id"] for row in parameters["redacted"])]
+        gone_ids = {"Episode": episodes, "Fact": parameters["gone_facts"], "Entity": parameters["gone_entities"]}
+        for label, of_label in gone_ids.items():
+            rows = (yield from fetch(VECTORS[label], ids=of_label)) if of_label else []
+            traces.vectors += [row["vector"] for row in rows]
+        return traces
 
     def add(self, traces: Traces) -> None:
         """Let `search` also look for *traces*: ids, words and vectors of deleted messages, from `gather`."""
@@ -215,31 +232,6 @@ class ResidueSearch:
         # The finding must not repeat deleted data.
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
-
-
-def gather_traces(impact: Impact, parameters: Row) -> Flow[Traces]:
-    """Return the ids, words, names, quotes and vectors of messages that are about to be deleted.
-
-    Words and names that also occur in remaining facts, entities and communities are left out. *impact* lists the data
-    to delete; *parameters* are those of the deleting query.
-    """
-    traces = Traces(ids=find_gone_ids(impact, parameters))
-    lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
-    texts = [terms(line(episode)) for episode in impact.episodes]
-    said = set(chain.from_iterable(texts))
-    words = {word for word in said if not word.isdecimal() or 31 < int(word) < 1900 or int(word) > 2100}  # no dates
-    shared = yield from _find_shared(words, lost, impact, parameters)
-    traces.words = words - shared
-    traces.names = {key: tuple(terms(name)) for key, name in lost.items() if key not in shared}
-    traces.texts = {row["new_id"]: row["content"] for row in parameters["redacted"]}
-    for text in texts:
-        traces.quotes |= find_quotes(text)
-    episodes = [*parameters["gone_episodes"], *(row["id"] for row in parameters["redacted"])]
-    gone_ids = {"Episode": episodes, "Fact": parameters["gone_facts"], "Entity": parameters["gone_entities"]}
-    for label, of_label in gone_ids.items():
-        rows = (yield from fetch(VECTORS[label], ids=of_label)) if of_label else []
-        traces.vectors += [row["vector"] for row in rows]
-    return traces
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
