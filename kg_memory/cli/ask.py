@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -14,13 +14,11 @@ from kg_memory.cli.output import Columns, Screen
 from kg_memory.cli.views import EPISODE, FACT, when
 from kg_memory.errors import ModelError
 from kg_memory.llm.prompts import load_prompt
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Kind
 from kg_memory.models.results import Explanation, SearchResults
 from kg_memory.runtime.effects import Ask
 from kg_memory.text.sentences import is_quote
-
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
 
 _CONTEXT_TOKENS = 3000
 _LINES = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg_memory.cli.command import (
     NOTHING_YET,
@@ -19,14 +19,12 @@ from kg_memory.cli.command import (
 from kg_memory.cli.output import Columns, Screen, count_noun, count_waiting
 from kg_memory.cli.views import COLUMNS
 from kg_memory.errors import InputError
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.predicates import read_predicate
 from kg_memory.models.graph import Entity
 from kg_memory.models.operations import CommunityRefresh, Usage
 from kg_memory.models.results import CommunityCard, Neighbourhood
 from kg_memory.text.predicates import predicate_name
-
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
 
 _SIZES = ("episodes", "facts", "entities", "waiting", "failed", "paused")
 _FILTERS = {"as_of": "--on", "during": "--during", "believed_at": "--believed-at", "where": "--where"}

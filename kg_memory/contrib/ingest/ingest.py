@@ -5,18 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
-from typing import TYPE_CHECKING
 
 from kg_memory.cli.command import namespace_of, open_memory, review_command, settings_of
 from kg_memory.cli.output import Cell, ProgressMeter, Screen, count_noun, count_waiting
 from kg_memory.contrib.chats import Reading, read, survey
 from kg_memory.contrib.chats.survey import Survey
 from kg_memory.errors import InputError
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import EpisodeInput
-
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
-    from kg_memory.models.operations import Estimate, Range
+from kg_memory.models.operations import Estimate, Range
 
 SHOWN_PROBLEMS = 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg_memory.cli.command import namespace_of, open_to_change, open_to_look, review_command, verb_arguments, whole_id
 from kg_memory.cli.output import Screen, ask_line, cell, count_noun, count_waiting, is_terminal, login
@@ -14,11 +14,9 @@ from kg_memory.cli.views import proposed_validity, said_by, since, until, validi
 from kg_memory.contrib.review.decide import show_decision, show_identities
 from kg_memory.errors import InputError, NotFound
 from kg_memory.maintenance.review.decide import Choice
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import OUTCOMES, ConflictStrategy, Fact, IdentityDecision, Review
 from kg_memory.temporal.policy import ConflictPolicy
-
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
 
 _CHOICES = ("accept", "reject", "edit", "undo")
 """The options that decide a review."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from kg_memory.cli import command
 from kg_memory.cli.maintenance import check_confirmable, forget_after_asking, set_paused
@@ -12,10 +11,8 @@ from kg_memory.cli.output import Columns, Screen, cell, count_noun, login
 from kg_memory.cli.show import show_list
 from kg_memory.cli.views import DOES, DONE, describe_fact, source, validity
 from kg_memory.errors import InputError
+from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, IdentityDecision, Review
-
-if TYPE_CHECKING:
-    from kg_memory.memory.memory import GraphMemory
 
 SAVED: Columns = {"saved": lambda fact: f"{fact.created_at:%Y-%m-%d}", "memory": describe_fact, "source": source}
 

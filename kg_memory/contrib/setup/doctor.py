@@ -22,6 +22,8 @@ from kg_memory.errors import KGMemoryError, MissingExtra
 from kg_memory.falkor.connect import QUERY_PLANS, Database, graph_key
 from kg_memory.falkor.queries.usage import SAVED_LATER
 from kg_memory.llm.cross_encoders import ModelCrossEncoder
+from kg_memory.llm.embeddings import vector_model_name
+from kg_memory.memory import open as opening
 from kg_memory.memory.open import local_host
 from kg_memory.models.operations import Stats
 from kg_memory.plugins import LocalHost
@@ -205,7 +207,6 @@ def _folder(folder: Path) -> Check:
 def _model(settings: Settings, *, ask: bool) -> Check:
     """Check the language model: which one is used, whether it can be opened, and with *ask*, whether it answers."""
     from kg_memory.llm.chat import provider_of  # noqa: PLC0415 - slow to import
-    from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
 
     model = opening.model(None, settings)
     if model.by_rules:
@@ -232,9 +233,6 @@ def _offline_by() -> str:
 
 
 def _embeddings(settings: Settings, *, ask: bool) -> Check:
-    from kg_memory.llm.embeddings import vector_model_name  # noqa: PLC0415 - slow to import
-    from kg_memory.memory import open as opening  # noqa: PLC0415 - slow to import
-
     model = opening.embeddings(None, settings, opening.model(None, settings))
     dimensions = f" ({len(model.embed_query('Oslo'))} dimensions)" if ask else ""
     return Check("embedding model", "ok", f"{vector_model_name(model)}{dimensions}")
