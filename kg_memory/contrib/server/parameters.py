@@ -66,7 +66,6 @@ PlainObject = dict[str, Any]
 Names = Many[str]
 Few = Annotated[list[T], Field(max_length=100)]
 """A list in a query: a longer one would not fit into a URL, of which the HTTP parser reads 64 kB."""
-TIME = "An ISO 8601 time, or words such as `last March`."
 
 
 class Parameter(NamedTuple):
@@ -79,45 +78,27 @@ class Parameter(NamedTuple):
     in_query: Any = None
 
 
+TYPES: Mapping[str, Any] = {
+    **dict.fromkeys(("as_of", "during", "believed_at", "until", "at", "facts.stale.at", "expires_at"), str | None),
+    **dict.fromkeys(("valid_at", "invalid_at", "by", "template"), str | None),
+    **dict.fromkeys(("since", "reports.digest.since", "reports.identity.since"), str),
+    **dict.fromkeys(("where", "schema", "labels"), PlainObject | None),
+    **dict.fromkeys(("center", "episodes", "rests_on"), Names | None),
+    **dict.fromkeys(("facts", "others"), Names),
+    **dict.fromkeys(("prefer_topics", "only_topics"), Few[str]),
+    "recall_from": Few[str] | None,
+    "status": Few[EpisodeStatus] | None,
+    "recipe": str | PlainObject | None,
+    "object": str | Names | None,
+    "profile.max_tokens": int | None,
+    "rows": Many[PlainObject],
+    "usage.estimate.episodes": Many[EpisodeInput],
+}
+"""The JSON types of parameters whose type in the memory method is not JSON."""
+QUERY_TYPES = dict.fromkeys(("where", "schema"), str | None)
 NAMES: Mapping[str, Parameter] = {
-    **{name: Parameter(*texts) for name, texts in read_table(__package__, "parameters.toml").items()},
-    "as_of": Parameter("Only what was true at this time. " + TIME, example="2024-01-31", type=str | None),
-    "believed_at": Parameter("What the memory believed at this time. " + TIME, type=str | None),
-    "during": Parameter(
-        "Only what was true at some time in this period: words such as `last year`, or `START..END`, where one of them "
-        "may be left out.",
-        type=str | None,
-    ),
-    "since": Parameter("From this time on. " + TIME, example="2024-01-01", type=str),
-    "until": Parameter("Before this time. " + TIME, type=str | None),
-    "facts.stale.at": Parameter("The time for which to judge; `believed_at` or now if left out.", type=str | None),
-    "recall_from": Parameter("Further namespaces to read; the key must allow each.", type=Few[str] | None),
-    "center": Parameter("Names of entities near which to search.", type=Names | None),
-    "where": Parameter(
-        "A filter; in a query it is JSON.", example='{"speaker": "Ann"}', type=PlainObject | None, in_query=str | None
-    ),
-    "recipe": Parameter("How to search and rank: the name of a recipe, or a recipe.", type=str | PlainObject | None),
-    "template": Parameter("The format of the context: plain, zep, xml, json or zeph.", type=str | None),
-    "schema": Parameter("Topics with their sub-topics, as JSON.", type=PlainObject | None, in_query=str | None),
-    "profile.max_tokens": Parameter("The longest text, in tokens.", type=int | None),
-    "prefer_topics": Parameter("Topics that come first, and are filled first.", type=Few[str]),
-    "only_topics": Parameter("The only topics to include.", type=Few[str]),
-    "status": Parameter("Only episodes with one of these statuses.", type=Few[EpisodeStatus] | None),
-    "reports.digest.since": Parameter("Changes learned from this time on. " + TIME, example="last week", type=str),
-    "reports.identity.since": Parameter("Changes from this time on. " + TIME, example="last month", type=str),
-    "by": Parameter("The person who decides; the name of the key if left out.", type=str | None),
-    "valid_at": Parameter("When it became true, as exactly as known (`2024-05`).", type=str | None),
-    "invalid_at": Parameter("When it stopped being true, as exactly as known (`2024-05`).", type=str | None),
-    "at": Parameter("When it was said; now if left out.", type=str | None),
-    "expires_at": Parameter("When it may be deleted; never if left out.", type=str | None),
-    "object": Parameter("A name, several, or none for a fact about the subject alone.", type=str | Names | None),
-    "labels": Parameter("Labels, for filters.", type=PlainObject | None),
-    "rests_on": Parameter("The ids of premises: facts without which it is doubtful.", type=Names | None),
-    "rows": Parameter("Facts, each with the fields of `POST /facts`.", type=Many[PlainObject]),
-    "episodes": Parameter("The ids of episodes.", type=Names | None),
-    "usage.estimate.episodes": Parameter("Episodes, as in `POST /episodes`.", type=Many[EpisodeInput]),
-    "facts": Parameter("The ids of facts.", type=Names),
-    "others": Parameter("The names or ids of the entities to merge into it.", type=Names),
+    name: Parameter(*texts)._replace(type=TYPES.get(name), in_query=QUERY_TYPES.get(name))
+    for name, texts in read_table(__package__, "parameters.toml").items()
 }
 
 
