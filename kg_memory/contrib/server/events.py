@@ -163,25 +163,15 @@ class Feed:
                     await self._run(watch.list_unread(MOST))
                     begun = True
                 cleared, since = self._cleared, watch.reached or watch.since
-                counts = await self._queue_changes(watch, counts)
+                seen = await self._run(watch.look())
                 if cleared != self._cleared:  # something was forgotten: the watch may still remember it
                     watch, begun = Watch(since), False
+                else:
+                    events = list(_to_events(seen, since, counts))
+                    for listener in self._listeners:
+                        listener.put(events)
+                    counts = dict(seen.counts)
             await asyncio.sleep(INTERVAL)
-
-    async def _queue_changes(self, watch: Watch, last_counts: Row) -> Row:
-        """Read the changes since the last look of *watch*, and queue them as events for all open streams.
-
-        Returns the new counts of episodes, model calls and tokens: ``{"episodes": 120, ...}``. *last_counts*: those of
-        the last call. If data is deleted meanwhile, no event is queued, and *last_counts* is returned.
-        """
-        cleared, since = self._cleared, watch.reached or watch.since
-        seen = await self._run(watch.look())
-        if cleared != self._cleared:
-            return last_counts
-        events = list(_to_events(seen, since, last_counts))
-        for listener in self._listeners:
-            listener.put(events)
-        return dict(seen.counts)
 
     async def _catch_up(self, listener: Listener, since: int) -> None:
         """Queue the events since the time *since* (microseconds since the epoch) for a client that has reconnected.
