@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,13 +22,14 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from kg_memory.errors import DatabaseMissing
+from kg_memory.text import read_table
 
 OnWait = Callable[[str], None]
 """A callback for messages about long waits."""
 
 VERSION = "4.22.1"
 
-PLATFORMS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("platforms.toml").read_text("utf-8"))
+PLATFORMS: dict[str, dict[str, Any]] = read_table(__package__, "platforms.toml")
 """The downloaded files by platform, such as "linux-aarch64"; the file describes the fields."""
 
 WAYS_OUT = """\

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 import shlex
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -24,8 +22,9 @@ from kg_memory.falkor.graph_swap import shadow_graph
 from kg_memory.falkor.schema import INDEX_STATES, WAIT, index_lock, vector_index
 from kg_memory.maintenance.forgetting.erase import STREAM
 from kg_memory.memory.open import NamedServer
+from kg_memory.text import read_table
 
-TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("probes.toml").read_text("utf-8"))
+TABLE = read_table(__package__, "probes.toml")
 PARAMETERS: dict[str, Any] = {**TABLE["parameters"], "numbers": list(range(20_000)), "long": "wörd " * 200_000}
 PATIENCE = 60.0
 """Seconds for one query."""
