@@ -109,26 +109,19 @@ class LenientRoute(APIRoute):
         return answer
 
 
-@dataclass(frozen=True, slots=True)
 class _Verb:
-    """A method of `GraphMemory` that a route calls: its sync and async function, parameters, type hints, docstring."""
+    """The method of *memory* with the dotted *name*, such as ``facts.list``, that a route calls.
 
-    name: str
-    function: Callable[..., Any]
-    async_function: Callable[..., Awaitable[Any]]
-    parameters: Mapping[str, inspect.Parameter]
-    hints: Mapping[str, Any]
-    about: str
+    It has the sync and the async function, their parameters and type hints by name, and the docstring.
+    """
 
-    @classmethod
-    def find(cls, memory: GraphMemory, name: str) -> _Verb:
-        """Look up the method of *memory* with the dotted name *name*, such as ``facts.list``."""
+    def __init__(self, memory: GraphMemory, name: str) -> None:
         group, _, last = name.rpartition(".")
-        call = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
-        function = attrgetter(name)(memory)
-        return cls(
-            name, function, call, inspect.signature(call).parameters, get_type_hints(call), inspect.getdoc(call) or ""
-        )
+        self.name, self.function = name, attrgetter(name)(memory)
+        self.async_function = attrgetter(f"{group}.a{last}".lstrip("."))(memory)
+        self.parameters = inspect.signature(self.async_function).parameters
+        self.hints = get_type_hints(self.async_function)
+        self.about = inspect.getdoc(self.async_function) or ""
 
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
         """Call the `GraphMemory` method with *arguments* and return its result.
@@ -173,7 +166,7 @@ class _Verb:
 
 def add_route(router: APIRouter, service: Service, route: Route) -> None:
     """Add an endpoint for *route* to *router*, with the parameters and the documentation of its memory method."""
-    verb = _Verb.find(service.memory, route.verb)
+    verb = _Verb(service.memory, route.verb)
     taken = {*HIDDEN, *_names_in(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
     if verb.takes_several:
