@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kg_memory.contrib.server.access import Guard
 from kg_memory.contrib.server.keys import KeyRing
@@ -49,27 +49,17 @@ class Options:
     """Whether the application is not mounted in another one: it then owns all paths, and ``/`` opens the explorer."""
 
 
-@dataclass(slots=True)
 class Service:
     """The objects that all routes share, such as the memory; stored as `app.state.service`.
 
-    `stopping`: whether the server is stopping. `listeners`: the number of open event streams by namespace. `large`: a
-    lock, so that only one large request runs at a time.
+    `guard`: checks API keys. `shares` and `jobs`: limits. `reader`: the background reader, or an `Outbox` if
+    `Options.read` is false. `stopping`: whether the server is stopping. `listeners`: the number of open event streams
+    by namespace. `large`: a lock, so that only one large request runs at a time.
     """
 
-    memory: GraphMemory
-    options: Options
-    guard: Guard = field(init=False)
-    reader: BackgroundReader | Outbox = field(init=False)
-    shares: Shares = field(init=False)
-    stopping: bool = False
-    listeners: Counter[str] = field(default_factory=Counter)
-    jobs: Jobs = field(default_factory=Jobs)
-    large: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def __post_init__(self) -> None:
-        """Create the key guard, the limits, and the background reader (or an `Outbox` if `Options.read` is false)."""
-        database, options = self.memory.driver.store.database, self.options
+    def __init__(self, memory: GraphMemory, options: Options) -> None:
+        database = memory.driver.store.database
+        self.memory, self.options = memory, options
         self.guard = Guard(KeyRing(database), RateLimit(options.rate))
         self.shares = Shares(
             {
@@ -78,4 +68,7 @@ class Service:
                 SESSIONS: (options.max_sessions_of_key, MOST_SESSIONS),
             }
         )
-        self.reader = BackgroundReader(self.memory) if options.read else Outbox(database)
+        self.jobs, self.large = Jobs(), asyncio.Lock()
+        self.reader: BackgroundReader | Outbox = BackgroundReader(memory) if options.read else Outbox(database)
+        self.listeners: Counter[str] = Counter()
+        self.stopping = False
