@@ -58,6 +58,7 @@ class Leases:
 
     def __init__(self, database: Database, seconds: float = SECONDS, prefix: str = READING) -> None:
         self._database, self._seconds, self._prefix = database, seconds, prefix
+        self._milliseconds = int(seconds * 1000)
         self._holder = f"{READER.id}/{id(self)}"
 
     @asynccontextmanager
@@ -77,10 +78,6 @@ class Leases:
             renewing.cancel()
             with suppress(KGMemoryError):  # the lease expires anyway
                 await asyncio.shield(self._database.acommand("EVAL", GIVE_BACK, 1, key, self._holder, at=key))
-
-    @property
-    def _milliseconds(self) -> int:
-        return int(self._seconds * 1000)
 
     async def _renew(self, key: str, lease: Lease) -> None:
         """Renew *lease* (an expiring lock) at regular intervals until it is lost; *key* is its Redis key."""
