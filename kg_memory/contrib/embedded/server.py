@@ -56,14 +56,10 @@ class Server:
 
     def __init__(self, folder: Path, socket: str, users: int, *, started: bool) -> None:
         self.folder = folder
-        self.socket = socket
+        self.socket, self.url = socket, f"unix://{quote(socket)}"
         self.started = started
         """Whether this process started the server rather than joined it."""
         self._users: int | None = users
-
-    @property
-    def url(self) -> str:
-        return "unix://" + quote(self.socket)
 
     def close(self) -> None:
         """Stop using the server; further calls do nothing.
