@@ -122,6 +122,11 @@ class _Verb:
         self.parameters = inspect.signature(self.async_function).parameters
         self.hints = get_type_hints(self.async_function)
         self.about = inspect.getdoc(self.async_function) or ""
+        self.takes_several = get_origin(self.hints.get("namespace")) is not None
+        """Whether the method can read several namespaces at once."""
+        result = self.hints["return"]
+        self.item: Any = get_args(result)[0] if get_origin(result) in {list, Paged} else None
+        """The type of the items if the memory method returns a list, else ``None``."""
 
     async def call(self, arguments: Arguments, *, apart: bool) -> Any:
         """Call the `GraphMemory` method with *arguments* and return its result.
@@ -137,17 +142,6 @@ class _Verb:
         if apart:
             return await asyncio.to_thread(self.function, *listed, **arguments)
         return await self.async_function(*listed, **arguments)
-
-    @property
-    def takes_several(self) -> bool:
-        """Whether the method can read several namespaces at once."""
-        return get_origin(self.hints.get("namespace")) is not None
-
-    @property
-    def item(self) -> Any:
-        """The type of the items if the memory method returns a list, else ``None``."""
-        result = self.hints["return"]
-        return get_args(result)[0] if get_origin(result) in {list, Paged} else None
 
     def type_of(self, name: str, *, in_query: bool) -> Any:
         """Return the type of the HTTP parameter *name*: in a query string if *in_query*, else in a JSON body."""
