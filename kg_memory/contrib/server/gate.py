@@ -100,7 +100,7 @@ class RequestGate:
                 logger.error("request %s failed: %s", request_id, describe_error(error))  # noqa: TRY400 - may quote
                 logger.debug("request %s failed", request_id, exc_info=error)
                 problem = ProblemError(500, FAULT)
-            answer = problem_response(problem.status, problem.detail, request_id, headers=problem.headers)
+            answer = problem_response(problem, request_id)
             del problem  # its traceback refers to this frame and the body: a cycle that only the collector would free
             await answer(scope, receive, send_marked)
         finally:

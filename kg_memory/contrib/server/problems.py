@@ -69,13 +69,12 @@ def own_path(scope: Scope) -> str:
     return path.removeprefix(scope.get("root_path", ""))
 
 
-def problem_response(
-    status: int, detail: str, request_id: str, *, headers: Mapping[str, str] | None = None, **fields: Any
-) -> Response:
-    """Return an error response (RFC 9457) with the HTTP *status*, the text *detail* and further JSON *fields*."""
+def problem_response(problem: ProblemError, request_id: str) -> Response:
+    """Return the error response (RFC 9457) for *problem*; *request_id* is its field of that name."""
+    status, detail = problem.status, problem.detail[:LONGEST_DETAIL]
     body: dict[str, Any] = {"type": "about:blank", "title": responses.get(status, "Error"), "status": status}
-    body |= {"detail": detail[:LONGEST_DETAIL], "request_id": request_id, **fields}
-    return Response(json.dumps(body), status, headers, MEDIA_TYPE)
+    body |= {"detail": detail, "request_id": request_id, **problem.fields}
+    return Response(json.dumps(body), status, problem.headers, MEDIA_TYPE)
 
 
 def describe_problems(app: FastAPI) -> None:
@@ -129,8 +128,8 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]
     to HTTP routes, which replace them in error texts: ``{"facts.list": "GET /facts"}``.
     """
 
-    def answer(request: Request, status: int, detail: str, **more: Any) -> Response:
-        return problem_response(status, detail, getattr(request.state, "request_id", ""), **more)
+    def answer(request: Request, problem: ProblemError) -> Response:
+        return problem_response(problem, getattr(request.state, "request_id", ""))
 
     @app.exception_handler(ProblemError)
     @app.exception_handler(errors.KGMemoryError)
@@ -138,7 +137,7 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]
         problem = to_problem(error, routes)
         if problem is None:
             raise error  # the middleware `RequestGate` answers and logs it
-        return answer(request, problem.status, problem.detail, headers=problem.headers, **problem.fields)
+        return answer(request, problem)
 
     @app.exception_handler(HTTPException)
     async def handle_http(request: Request, error: HTTPException) -> Response:
@@ -153,4 +152,4 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]
         detail = "; ".join(f"{one['field']}: {one['message']}" for one in found)
         if len(every) > MOST_ERRORS:
             detail = f"{len(every)} errors, such as {detail}"
-        return answer(request, 422, detail, errors=found)
+        return answer(request, ProblemError(422, detail, errors=found))
