@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -29,7 +28,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
 
     *state*: the message, with its time and namespace.
     """
-    asking, began = CachedAnswers(state["namespace"]), time.perf_counter()
+    asking = CachedAnswers(state["namespace"])
     draft = yield from asking.through(_sketch(state, settings))
     return Preview(
         facts=tuple(fact.sentence for fact in draft.facts if fact.same_as is None),
@@ -40,7 +39,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
         merged=tuple(entity.name for entity in draft.entities if not entity.is_new),
         verdicts=tuple(_verdicts(draft)),
         skipped=draft.skipped,
-        usage=asking.usage("preview", began),
+        usage=asking.usage("preview"),
     )
 
 

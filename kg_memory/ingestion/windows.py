@@ -7,7 +7,6 @@ is the same as processing the episodes one by one.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -83,14 +82,14 @@ class ReadAhead:
         The result is None if the model fails; the ingestion asks again later.
         """
         durable = self._durable()
-        asking, began = CachedAnswers(self.draft.namespace, durable=durable), time.perf_counter()
+        asking = CachedAnswers(self.draft.namespace, durable=durable)
         try:
             return (yield from asking.through(flow))
         except (ModelError, EmbeddingError):
             return None
         finally:
             self.answers |= {durable.key(ask): answer.model_dump_json() for ask, answer in asking.answered}
-            self.steps.append(asking.usage("extract", began).model_dump())
+            self.steps.append(asking.usage("extract").model_dump())
 
     def keep(self, question: Ask, answer: BaseModel) -> Flow[None]:
         """Store *answer*, so that the ingestion of this message need not ask the model the same *question* again."""

@@ -305,10 +305,10 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
 
 def _summarise(namespace: str) -> Flow[StepUsage]:
     """Regenerate the outdated summaries of entities, and return the tokens and the time that this took."""
-    asking, began = CachedAnswers(namespace), time.perf_counter()
+    asking = CachedAnswers(namespace)
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
-    return asking.usage("summarise", began)
+    return asking.usage("summarise")
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:

@@ -170,6 +170,8 @@ class CachedAnswers:
     failures: list[Exception] = field(default_factory=list)
     spent: list[Usage] = field(default_factory=list)
     """The usage (calls and tokens) of each request to the model."""
+    began: float = field(default_factory=time.perf_counter)
+    """The start of the step by `time.perf_counter`, in seconds."""
 
     @contextmanager
     def cache_on_failure(self) -> Iterator[None]:
@@ -184,13 +186,10 @@ class CachedAnswers:
                 self.cache.put({_key(self.namespace, ask): answer for ask, answer in self.answered})
             raise
 
-    def usage(self, step: str, began: float) -> StepUsage:
-        """Return the model calls, tokens and seconds that the step named *step* has used so far.
-
-        *began* is its start by `time.perf_counter`, in seconds.
-        """
+    def usage(self, step: str) -> StepUsage:
+        """Return the model calls, tokens and seconds that the step named *step* has used so far."""
         spent = dict(sum(self.spent, Usage())) if self.spent else {}
-        return StepUsage(step=step, seconds=round(time.perf_counter() - began, 6), **spent)
+        return StepUsage(step=step, seconds=round(time.perf_counter() - self.began, 6), **spent)
 
     def is_raised_by_step(self, error: Exception) -> bool:
         """Return whether the step's own code raised *error*, not a failed model call or the database."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -223,7 +222,6 @@ def make_node(
 
         *config* overrides settings for this run, and *write* writes events to the stream.
         """
-        began = time.perf_counter()
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         answers = CachedAnswers(namespace, cache, durable, partial(_report, name, write))
         with telemetry.span_step(graph, name, namespace) as record:
@@ -233,11 +231,11 @@ def make_node(
             except Exception as error:
                 if on_failure is not None:
                     with suppress(KGMemoryError):  # the step's error matters more than a failure to record it
-                        yield from _handle_failure(on_failure, state, error, answers, answers.usage(name, began))
+                        yield from _handle_failure(on_failure, state, error, answers, answers.usage(name))
                 raise
             if write is not ignore_event or telemetry.is_on():
                 write({"step": name, **record(summarise_update(encode(update)))})
-            return _add_usage(state, update, namespace, answers.usage(name, began)) if metered else update
+            return _add_usage(state, update, namespace, answers.usage(name)) if metered else update
 
     def begin(state: State, context: Any, write: Write) -> tuple[Flow[Update], str]:
         config = context if isinstance(context, RunConfig) else None  # an outer graph has another type of context
