@@ -251,20 +251,19 @@ def open_driver(
     scorer: CrossEncoder | None = None,
     budget: Budget = NO_BUDGET,
     rules: Model | None = None,
-    clock: Callable[[], int] | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> FalkorDriver:
     """Return the driver of a memory, which runs its model calls, embeddings and database queries.
 
     *scorer*: ranks search results; None: *model* does. *rules*: the offline model, used when *budget* is spent.
-    *clock*: returns microseconds since the epoch. *side_by_side*: the maximum number of concurrent operations.
+    *side_by_side*: the maximum number of concurrent operations.
     """
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
     if dimension := getattr(unwrap(embeddings), "dimension", None):  # some models know it before the first call
         embedder.length = dimension
     store, scorer = GraphStore(database, embedder), scorer or ModelCrossEncoder(model)
-    return Driver(model, embedder, store, scorer, meter=meter, clock=clock, side_by_side=side_by_side)
+    return Driver(model, embedder, store, scorer, meter=meter, side_by_side=side_by_side)
 
 
 def adapt_to_model(settings: Settings, model: Model) -> Settings:
