@@ -97,8 +97,8 @@ def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
     The place names the record in error messages: "dump.json, record 3". The nodes must precede the edges.
     """
     uuids: dict[str, str] = {}
-    for number, _, element in read_json_records(path, ()):
-        place, properties = f"{path}, record {number}", element.get("properties") or {}
+    for place, element in read_json_records(path):
+        properties = element.get("properties") or {}
         if element.get("type") == "node":
             uuids[str(element.get("id"))] = str(properties.get("uuid"))
             labels = [str(label) for label in element.get("labels") or ()]

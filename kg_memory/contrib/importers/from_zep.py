@@ -58,11 +58,7 @@ def read_zep(path: Path, group: str | None = None) -> Reading:
     Its argument counts the skipped records by reason. *group*: the uuid of the user or graph; None: the only one.
     Errors: `InputError`.
     """
-
-    def records() -> Iterator[tuple[str, Row]]:
-        return ((f"{path}, record {number}", record) for number, _, record in read_json_records(path, LIST_NAMES))
-
-    return read_source(records, group, SOURCE, NOUN)
+    return read_source(partial(read_json_records, path, LIST_NAMES), group, SOURCE, NOUN)
 
 
 def read_source(records: Records, group: str | None, source: str, noun: str) -> Reading:

@@ -156,21 +156,21 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: not valid JSON in UTF-8 ({error}); correct it, or pass another file") from None
 
 
-def read_json_records(path: Path, names: Collection[str]) -> Iterator[tuple[int, str, Row]]:
-    """Yield (record number, list name, record) for each record in the JSON file *path*: ``(1, "edges", {...})``.
+def read_json_records(path: Path, names: Collection[str] = ()) -> Iterator[tuple[str, Row]]:
+    """Yield (place, record) for each record in the JSON file *path*: ``("export.json, record 1", {...})``.
 
     The file may be a list, one record per line (JSON Lines), or API pages such as ``{"edges": [...]}``. *names* are the
-    keys of such lists; other records have the list name "". Errors: `InputError` for an invalid file.
+    keys of such lists. Errors: `InputError` for an invalid file.
     """
     number = 0
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
-            for name, value in _values(_Text(path, file), names):
+            for value in _values(_Text(path, file), names):
                 number += 1
+                place = f"{path}, record {number}"
                 if not isinstance(value, dict):
-                    problem = "a record must be an object; write it as {...}, or remove it"
-                    raise InputError(f"{path}, record {number}: {problem}")
-                yield number, name, value
+                    raise InputError(f"{place}: a record must be an object; write it as {{...}}, or remove it")
+                yield place, value
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path} ({error}); pass a JSON file in UTF-8") from None
     if not number:
@@ -259,19 +259,15 @@ class _Text:
         return InputError(f"{self._path}:{line}: not JSON ({problem}); fix or remove the line")
 
 
-def _values(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (key, record) for each record in the JSON file *text*: ``("edges", {...})``.
-
-    The key is that of the list which contains the record, one of *names*, or "" for a record outside these lists.
-    """
+def _values(text: _Text, names: Collection[str]) -> Iterator[Any]:
+    """Yield each record in the JSON file *text*; *names* are the keys whose lists contain records, such as "edges"."""
     while first := text.peek():
         if first == "[":
-            for item in _items(text):
-                yield "", item
+            yield from _items(text)
         elif first == "{":
             yield from _object(text, names)
         else:
-            yield "", text.value()
+            yield text.value()
 
 
 def _items(text: _Text) -> Iterator[Any]:
@@ -286,10 +282,10 @@ def _items(text: _Text) -> Iterator[Any]:
             return
 
 
-def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """Yield (list name, record) for each record in the next JSON object of *text*: ``("edges", {...})``.
+def _object(text: _Text, names: Collection[str]) -> Iterator[Any]:
+    """Yield each record in the next JSON object of *text*.
 
-    *names* are the keys whose lists contain records. An object without them is itself a record, with the list name "".
+    *names* are the keys whose lists contain records. An object without them is itself a record.
     """
     text.take("{")
     fields: Row = {}
@@ -302,11 +298,10 @@ def _object(text: _Text, names: Collection[str]) -> Iterator[tuple[str, Any]]:
         text.take(":")
         if key in names and text.peek() == "[" and text.peek(skip=1) == "{":
             lists += 1
-            for item in _items(text):
-                yield key, item
+            yield from _items(text)
         else:
             fields[key] = text.value()
         closing = text.take(",", "}") == "}"
     is_page = names and not any(isinstance(value, str | dict) and value for value in fields.values())
     if not lists and not is_page:
-        yield "", fields
+        yield fields

@@ -94,10 +94,10 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
     """
     owners: set[str] = set()
     deleted = DiskDictionary()
-    for number, _, record in read_json_records(path, LIST_NAMES):
+    for place, record in read_json_records(path, LIST_NAMES):
         owners.add(_owner_of(record))
         if record.get("event") == "DELETE" or record.get("is_deleted"):
-            deleted.put(_key_of(record) or f"record {number}", "")
+            deleted.put(_key_of(record) or place, "")
     return partial(_records, path, choose_owner(owners, group, "user"), deleted)
 
 
@@ -106,14 +106,13 @@ def _records(path: Path, owner: str, deleted: DiskDictionary, left_out: Counter[
 
     *deleted* has the ids of memories that Mem0 has deleted; their records are only counted in *left_out*.
     """
-    for number, _, record in read_json_records(path, LIST_NAMES):
+    for place, record in read_json_records(path, LIST_NAMES):
         if _owner_of(record) != owner:
             continue
         key = _key_of(record)
-        if deleted.get(key or f"record {number}") is not None:
+        if deleted.get(key or place) is not None:
             left_out["changes to memories that were deleted"] += 1
             continue
-        place = f"{path}, record {number}"
         episode = _to_episode(place, record, left_out)
         yield Record(place, episode, {f"labels.{MEM0_ID}": key} if _is_changed(record) else None)
 
@@ -232,14 +231,13 @@ def read_langmem(path: Path, group: str | None = None) -> Reading:
     *path*: the file with the items in the form of ``Item.dict()``. *group*: the namespace, its parts joined by "/";
     None if there is only one. Errors: `InputError` for an invalid file, or an unknown or missing *group*.
     """
-    namespaces = {_langmem_namespace(record) for _, _, record in read_json_records(path, LIST_NAMES)}
+    namespaces = {_langmem_namespace(record) for _, record in read_json_records(path, LIST_NAMES)}
     return partial(_langmem_records, path, choose_owner(namespaces, group, "namespace"))
 
 
 def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[Record]:
-    for number, _name, record in read_json_records(path, LIST_NAMES):
+    for place, record in read_json_records(path, LIST_NAMES):
         if _langmem_namespace(record) == namespace:
-            place = f"{path}, record {number}"
             yield Record(place, _langmem_episode(place, record, namespace))
 
 

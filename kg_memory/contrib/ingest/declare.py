@@ -59,7 +59,7 @@ def _read_rows(path: Path) -> Iterator[Row]:
     """Return the facts in a CSV, TSV, JSON or JSON Lines file as dicts: ``{"subject": "Ann", ...}``."""
     if path.suffix.lower() in (".csv", ".tsv"):
         return (row for _, row in read_table(path))
-    return (row for _, _, row in read_json_records(path, ()))
+    return (row for _, row in read_json_records(path))
 
 
 def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:

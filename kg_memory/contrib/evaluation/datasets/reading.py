@@ -78,7 +78,7 @@ class JsonRecords(Generic[T]):
     build: Callable[[int, Any], T]
 
     def __iter__(self) -> Iterator[T]:
-        for number, _, record in read_json_records(self.path, ()):
+        for number, (_, record) in enumerate(read_json_records(self.path), start=1):
             with malformed(self.path, f"record {number}", self.form):
                 yield self.build(number, record)
 
