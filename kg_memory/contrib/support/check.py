@@ -8,7 +8,6 @@ rejected if no words of the message state it, else marked as weak. Pure function
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, dropwhile, zip_longest
@@ -20,6 +19,7 @@ from kg_memory.contrib.support.passage import (
     LIGHT,
     LIGHT_CHINESE,
     LISTS,
+    PATTERNS,
     SAME_MEANING,
     WORD,
     Claim,
@@ -257,11 +257,11 @@ def _is_denial_told(text: str, source: Words) -> bool:
     It does if it has any denial, or words such as "ages since", and does not affirm the word that *text* denies. If
     *text* says that something is over, a word for an end, such as "quit", counts as a denial.
     """
-    if len(_NOT.findall(text)) > max(len(_NOT.findall(source.text)), 1):
+    if len(PATTERNS["not"].findall(text)) > max(len(PATTERNS["not"].findall(source.text)), 1):
         return False  # a double negation: "nobody was not"
-    if _LONG_AGO.search(source.text):
+    if PATTERNS["long_ago"].search(source.text):
         return True
-    is_over = _OVER.search(text) is not None
+    is_over = PATTERNS["over"].search(text) is not None
     behind = (to_key(word) for clause in _find_denied(text) for word in clause)
     first = next((key for key in behind if key in source.keys and terms(key)), "")
     denied, affirmed = _split_by_denial(source.text, {first})
@@ -272,7 +272,13 @@ def _is_denial_told(text: str, source: Words) -> bool:
 
 
 def _denies(text: str) -> bool:
-    return any(_is_negator(word) for word in WORD.findall(_NOT_ONLY.sub(" ", text.replace("’", "'"))))
+    return any(map(_is_negator, chain.from_iterable(_list_clauses(text))))
+
+
+def _list_clauses(text: str) -> list[list[str]]:
+    """Return the words of each clause in *text*, without negations that deny nothing, such as "not only"."""
+    plain = PATTERNS["not_only"].sub(" ", text.replace("’", "'"))
+    return [WORD.findall(clause) for clause in PATTERNS["clause"].split(plain)]
 
 
 def _is_negator(word: str) -> bool:
@@ -281,16 +287,16 @@ def _is_negator(word: str) -> bool:
 
 def _find_denied(text: str) -> Iterator[list[str]]:
     """Yield the words after the first negation of each clause: ``"I do not like tea, but ..." -> ["like", "tea"]``."""
-    for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
-        yield list(dropwhile(lambda word: not _is_negator(word), WORD.findall(clause)))[1:]
+    for clause in _list_clauses(text):
+        yield list(dropwhile(lambda word: not _is_negator(word), clause))[1:]
 
 
 def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
     """Return the word stems *keys* in *text* as two sets: those right after a negation, and those elsewhere."""
     denied, affirmed = set[str](), set[str]()
-    for clause in _CLAUSE.split(_NOT_ONLY.sub(" ", text.replace("’", "'"))):
+    for clause in _list_clauses(text):
         last = -_NEAR - 1
-        for place, word in enumerate(WORD.findall(clause)):
+        for place, word in enumerate(clause):
             if _is_negator(word):
                 last = place
             elif (key := to_key(word)) in keys:
@@ -302,8 +308,10 @@ def _rate_denials_chinese(claim: Claim, text: str) -> float:
     """Return 1.0 if a Chinese fact and its quote *text* agree on negation (both negated, or neither), else 0.3."""
     denied, told = _denied_chinese(claim.sentence), _denied_chinese(text)
     if denied and not told:
-        return 1.0 if _OVER_CHINESE.search(claim.sentence) and _ENDS_CHINESE.search(text) else _DENIED
-    is_over = claim.kind == "former" or (_ENDS_CHINESE.search(claim.sentence) and not _NEVER_CHINESE.search(text))
+        over = PATTERNS["over_chinese"].search(claim.sentence) and PATTERNS["ends_chinese"].search(text)
+        return 1.0 if over else _DENIED
+    ends = PATTERNS["ends_chinese"].search(claim.sentence) and not PATTERNS["never_chinese"].search(text)
+    is_over = claim.kind == "former" or ends
     if told and not denied and not is_over:
         return _DENIED if any(map(Words(claim.sentence).has_character, told - LIGHT_CHINESE)) else 1.0
     return 1.0
@@ -311,7 +319,8 @@ def _rate_denials_chinese(claim: Claim, text: str) -> float:
 
 def _denied_chinese(text: str) -> set[str]:
     """Return the characters that are negated in the Chinese *text*: each negation, and up to three characters after."""
-    return set("".join(match[0] for match in _NOT_CHINESE.finditer(_NOT_ONLY_CHINESE.sub("", text))))
+    plain = PATTERNS["not_only_chinese"].sub("", text)
+    return set("".join(match[0] for match in PATTERNS["not_chinese"].finditer(plain)))
 
 
 def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
@@ -319,23 +328,24 @@ def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
     text, sentence, spoken = source.text.replace("’", "'"), Words(claim.sentence), Words(passage.speaker)
     names = [words for one in chain.from_iterable(claim.names[:1]) if (words := WORD.findall(one)) and "'" not in one]
     if any(all(map(spoken.names, words)) for words in names):
-        relative = _RELATIVE.match(text)
+        relative = PATTERNS["relative"].match(text)
         if relative is None:
             return False
         return not (sentence.has(to_key(relative[1])) if relative[1] else relative[2][-1] in claim.sentence)
     is_person = next(iter(claim.types), "").casefold() == "person" and passage.speaker and "\n" not in passage.content
-    return bool(is_person and _I.match(text) and not any(map(source.names, chain.from_iterable(names))))
+    is_of_self = is_person and PATTERNS["tells_of_self"].match(text)
+    return bool(is_of_self and not any(map(source.names, chain.from_iterable(names))))
 
 
 def _is_open(claim: Claim, source: Words) -> bool:
     """Return whether the quote only asks, supposes or plans the content of the fact, or says "used to"."""
-    if claim.kind == "plan" or _OPEN.search(claim.sentence):
+    if claim.kind == "plan" or any(PATTERNS[name].search(claim.sentence) for name in ("supposes", "open")):
         return False
     text, words = source.text.replace("’", "'"), claim.sentence.casefold().split()
-    past = _USED_TO.search(text)
+    past = PATTERNS["used_to"].search(text)
     if past is not None and f"{past[1].casefold()}s" in words:
         return True
-    return _SUPPOSES.search(text) is not None or _ASKS.match(text) is not None
+    return PATTERNS["supposes"].search(text) is not None or PATTERNS["asks"].match(text) is not None
 
 
 _PERSON_PRONOUNS = frozenset("he him his she her hers they them their theirs who whom whose you your one".split())
@@ -349,47 +359,6 @@ _REFERS_CHINESE = {"person": frozenset("他她其你您们")}
 _THING_CHINESE = frozenset("它这那此其")
 _PLAIN_VERBS = frozenset(map(to_key, LISTS["plain_verbs"].split()))
 _NEGATORS, _DENIALS, _ENDS = (frozenset(LISTS[name].split()) for name in ("negators", "denials", "ends"))
-_CLAUSE = re.compile(r"[.!?;:,\n\u2014]|\b(?:but|so|because)\b", re.IGNORECASE)
-_NOT = re.compile(r"\b(?:not|no|never|nobody|nothing|none|nowhere|cannot)\b|n['’]t\b", re.IGNORECASE)
-_NOT_ONLY = re.compile(
-    r"\bnot (?:only|just|to mention|least|that|kidding|joking)\b|\bno (?:doubt|wonder|kidding|problem|worries)\b"
-    r"|\bnothing but\b|\bwhy not\b|\bor not\b|\b(?:can't|cannot) (?:wait|believe|help)\b"
-    r"|\bwon't believe\b|\b(?:don't|never|won't) forget\b",
-    re.IGNORECASE,
-)
-_LONG_AGO = re.compile(r"\b(?:ages|years|months|weeks|long|while|time) since\b|\bthe last time\b", re.IGNORECASE)
-_OVER = re.compile(r"\bno longer\b|\bany ?more\b|\bno more\b", re.IGNORECASE)
-_NOT_CHINESE = re.compile("[不没未无别莫勿]([\u3400-\u9fff]{0,3})|取消")
-_NOT_ONLY_CHINESE = re.compile(
-    "不错|不过|不但|不仅|不止|不光|不管|不然|差不多|不好意思|没问题|没错|特别|分别|别的|别人|要不|是不是|有没有|对不对|好不好|不久"
-)
-_ENDS_CHINESE = re.compile("[戒退离停掉断缺少忘]|取消|以前|原来|曾|过")
-_NEVER_CHINESE = re.compile("[没未].{0,3}过")
-_OVER_CHINESE = re.compile("不再|[不没].{0,8}了|已经?[不没]")
-_RELATIVE = re.compile(
-    rf"\W*(?:(?:my|our|her|his|their|your) (?:\w+ )?({'|'.join(LISTS['persons'].split())})\b(?! and (?:i|me)\b)"
-    "|我的?((?:[妹弟哥姐爸妈]{1,2}|父亲|母亲|[爷奶]{2}|外公|外婆|老公|老婆|丈夫|妻子|儿子|女儿|朋友|同事|老板)(?!说|和我|跟我)))",
-    re.IGNORECASE,
-)
-_I = re.compile(
-    r"\W*I(?:'m|'ve|'d|'ll)?\b(?!.*\b(?:you|your|he|him|his|she|her|we|us|our|they|them|their|who)\b)"
-    "|我(?![们的家和跟与])(?!.*[他她你您咱])",
-    re.IGNORECASE | re.DOTALL,
-)
-_SUPPOSES = re.compile(
-    r"\b(?:if|unless|whether|might|maybe|perhaps|almost|nearly)\b|要是|如果|假如|万一|的话|也许|说不定|差点|本来想|打算|希望|是不是|吗",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(
-    rf"{_SUPPOSES.pattern}|\b(?:would|could|should|will|shall|won't|going to|about to|when|as soon as|used to"
-    r"|tr(?:y|ies|ied) to|(?:want|wish|hop|plan|intend|think|consider|ask|wonder|expect|need|decid|like)\w*)\b"
-    "|可能|想|准备|考虑|原本|快要|应该|将|会|要|愿|听说|据说|计划|说|请",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"\W*(?:do|does|did|is|are|was|were|has|have|had|will|would|can|could|should)\b[^.!?]*\?\s*$", re.IGNORECASE
-)
-_USED_TO = re.compile(r"\bused to (\w+)", re.IGNORECASE)
 _SMALL = frozenset(("0", "1", "2"))
 _SAME_HAN, _SHORT, _NEAR = 0.7, 60, 5
 _PART_OF_NAME, _NO_NAME, _NAMED_BEFORE = 0.7, 0.2, 0.45

@@ -159,6 +159,8 @@ _TABLE: Mapping[str, Mapping[str, str]] = read_table(__package__, "support.toml"
 _GROUPS, _HAN_GROUPS = _load_groups(_TABLE)
 LISTS = _TABLE["lists"]
 """Word lists by name, from ``support.toml``."""
+PATTERNS = {name: re.compile(words, re.IGNORECASE | re.VERBOSE) for name, words in _TABLE["patterns"].items()}
+"""Regular expressions by name, from ``support.toml``."""
 
 Language = Literal["english", "chinese", ""]
 _LETTERS = re.compile(r"[^\W\d_]")
