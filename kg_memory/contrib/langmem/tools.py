@@ -76,13 +76,7 @@ def create_manage_memory_tool(
     where, given = Namespace(namespace), validate_store(store)
     default = "create" if "create" in permitted else permitted[0]
 
-    def manage(
-        kept: BaseStore,
-        labels: Labels,
-        content: Any = None,
-        action: str = default,
-        id: str | None = None,  # noqa: A002 - as LangMem calls it
-    ) -> Flow[str]:
+    def manage(kept: BaseStore, labels: Labels, content: Any, action: str, id: str | None) -> Flow[str]:  # noqa: A002 - as LangMem calls it
         """Create, update or delete a memory in the store *kept*; return a text such as "created memory 7f3a"."""
         _check(action, id)
         if action == "create":
@@ -133,18 +127,13 @@ def create_search_memory_tool(
     validate_choice("response_format", response_format, ("content", "content_and_artifact"), error=SettingsError)
     where, given = Namespace(namespace), validate_store(store)
 
-    def search(
-        kept: BaseStore,
-        labels: Labels,
-        query: str,
-        limit: int = 10,
-        offset: int = 0,
-        filter: Record | None = None,  # noqa: A002 - as LangMem calls it
-    ) -> Flow[Any]:
-        """Search the store *kept* for *query* in the namespace *labels*; return the items found as JSON text."""
-        if validate_count("offset", offset, 0) + validate_count("limit", limit) > MOST:
+    def search(kept: BaseStore, labels: Labels, **how: Any) -> Flow[Any]:
+        """Search the store *kept* in the namespace *labels*; return the items found as JSON text.
+
+        *how*: the fields of `SearchArguments`.
+        """
+        if validate_count("offset", how["offset"], 0) + validate_count("limit", how["limit"]) > MOST:
             raise InputError(f"limit + offset must be at most {MOST}; search with other words")
-        how = {"query": query, "filter": filter, "limit": limit, "offset": offset}
         items: list[SearchItem] = yield from call(kept, "search", labels, **how)
         text = json.dumps([item.dict() for item in items], ensure_ascii=False, default=str)
         return (text, items) if response_format == "content_and_artifact" else text

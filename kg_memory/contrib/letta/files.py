@@ -122,9 +122,7 @@ def file_tools(files: Files) -> list[BaseTool]:
     ]
 
 
-def _grep(
-    here: CallContext, pattern: str, include: str | None = None, context_lines: int = 1, offset: int = 0
-) -> Flow[Answer]:
+def _grep(here: CallContext, pattern: str, include: str | None, context_lines: int, offset: int) -> Flow[Answer]:
     """Run the tool ``grep``: return one page of the lines in all files that match the regular expression *pattern*.
 
     *include*: a pattern for file names. *offset*: the number of matches to skip.
@@ -165,7 +163,7 @@ def _render_matches(matches: Sequence[tuple[str, int]], files: dict[str, list[st
     return "\n".join(out)
 
 
-def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]:
+def _search_files(here: CallContext, query: str, limit: int) -> Flow[Answer]:
     """Run the tool ``search_files``: return the names of files that match *query*, with some lines of each.
 
     *here* has the memory and namespace of the tool call.
@@ -182,9 +180,7 @@ def _search_files(here: CallContext, query: str, limit: int = 5) -> Flow[Answer]
     return "\n".join(out), names
 
 
-def _open(
-    here: CallContext, file_name: str, offset: int = 0, length: int = PAGE_LINES, *, files: Files
-) -> Flow[Answer]:
+def _open(here: CallContext, file_name: str, offset: int, length: int, *, files: Files) -> Flow[Answer]:
     """Run the tool ``open``: return a page of the file's lines, and add the file to the list of open files.
 
     *here* has the memory and namespace of the tool call. *files* stores the list.
