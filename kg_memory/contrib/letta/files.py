@@ -9,13 +9,14 @@ import json
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import regex  # unlike `re`, it has a timeout
 from langchain_core.tools import BaseTool
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
 from kg_memory.adapters.rendering import DATA, NOTHING
 from kg_memory.adapters.tools import Answer, CallContext, most_of, search, tool
@@ -267,6 +268,8 @@ def _shown(line: str) -> str:
 
 # The block of open files: one JSON line for each file
 
+_OPEN_FILE = TypeAdapter(tuple[str, int, int])
+
 
 def _parse_open_files(value: str) -> list[tuple[str, int, int]]:
     """Return (file name, lines to skip, number of lines) for each file that the agent has open.
@@ -276,12 +279,8 @@ def _parse_open_files(value: str) -> list[tuple[str, int, int]]:
     """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():
-        try:
-            name, offset, length = json.loads(line)
-        except (ValueError, TypeError):
-            continue
-        if isinstance(name, str) and type(offset) is int and type(length) is int:
-            entries.append((name, offset, length))
+        with suppress(ValidationError):
+            entries.append(_OPEN_FILE.validate_json(line, strict=True))
     return entries
 
 
