@@ -27,6 +27,7 @@ from kg_memory.contrib.offline.statements import (
     PLACE,
     PRODUCT,
     TOPIC,
+    WORDS,
     Change,
     Mention,
     Parse,
@@ -51,22 +52,10 @@ _CALLED = re.compile(
     rf"(?:叫|名叫|我是|认识了?|和|跟|与|同事|朋友)(?P<name>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}|小[\u4e00-\u9fff]|"
     rf"老[{_SURNAMES}])(?=[，。,.！!\s一在去的说也是]|$)"
 )
-_SUFFIXED = re.compile(
-    r"(?P<name>[\u4e00-\u9fff]{2,6}?(?P<suffix>大学|公司|集团|"
-    r"医院|银行|学院|研究所|研究院|出版社|俱乐部|中学|小学|餐厅|博物馆|市|省|县|"
-    r"镇))(?![\u4e00-\u9fff]*场)"
-)
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#.\-]*(?: [A-Z][A-Za-z0-9+#.\-]*)*(?<![.\-])")
 _TITLE = re.compile(r"《([^》]{1,40})》")
 _PLACES = LISTS["places"]
 _PLACE = re.compile(_PLACES)
-_FREE = re.compile(
-    r"(?:了|的)?(?:[一两三四五几]?[家个只条款本台辆套位名份间部])?(?P<words>[A-Za-z0-9\u4e00-\u9fff+#.\- "
-    r"]+?)(?=了|换|改|搬|切换|迁移|转到|离职|辞职|"
-    r"跳槽|兼职|工作|上班|任职|实习|毕业|读书|上学|留学|读研|读博|结婚|离婚|分手|"
-    r"在一起|恋爱|订婚|交往|感兴趣|有兴趣|过敏|已经|因为|但|而|和|跟|，|,|。|；|;|"
-    r"！|!|？|、|$|去年|今年|上个?月|上周|昨天|以后|之后|以来|做|当|来|去)"
-)
 _GIVEN_UP = {"烟": "抽", "酒": "喝", "咖啡": "喝", "奶茶": "喝", "糖": "吃", "肉": "吃", "甜食": "吃"}
 """The verb for a thing that one gives up: 戒烟 ends 抽烟."""
 _ME = re.compile(r"我|咱")
@@ -168,7 +157,7 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
     if tagger is None:
         return tuple(
             Mention(m.start(), m.end(), m["name"], PLACE if m["suffix"] in "市省县镇" else ORGANISATION, named=True)
-            for m in _SUFFIXED.finditer(text)
+            for m in WORDS["chinese_suffixed"].finditer(text)
         )
     mentions: list[Mention] = []
     position = 0
@@ -302,7 +291,7 @@ def _read_match(
     objects = [mention for mention in inside if begin <= mention.start < stop and mention.name != subject.name]
     near = objects[0].start - begin if objects else 99
     if pattern.free:
-        words = _FREE.match(text, match.end())
+        words = WORDS["chinese_free"].match(text, match.end())
         free = _object_from_words(words, offset, pattern.kind, objects) if words else None
         if free is not None and (near > 2 or pattern.kind != TOPIC or not objects[0].named):
             objects = [free, *(mention for mention in objects if mention.start >= free.end)]
@@ -375,8 +364,7 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
     """Convert the words after a verb to its object, a mention of type *kind*, or return None.
 
-    It is None if the words are too long, or particles without a meaning. *words* is a match of `_FREE` (any words up to
-    a mark) after the verb. If *kind* is a place or a person, and a named entity in *objects* begins with these words,
+    It is None if the words are too long, or particles without a meaning. *words*: a match of the words after the verb. If *kind* is a place or a person, and a named entity in *objects* begins with these words,
     that entity is returned instead.
     """
     name = words["words"].strip(" .-")

@@ -43,22 +43,6 @@ PASSING = {
     "STUDIES_AT": "TEMPORARILY_STUDIES_AT",
 }
 """The predicate of a temporary state, by the predicate of the lasting one."""
-_SPAN = (
-    r"(?:days?|nights?|weeks?|weekends?|months?|fortnight|spring|summer|fall|autumn|winter|semester|term|holidays?|"
-    r"season)"
-)
-_FOR = (
-    rf"\bfor (?:the|a|this|a few|a couple of|several|some|one|two|three|four|five|six|\d{{1,2}}) (?:next |coming |"
-    rf"whole |rest of the )?{_SPAN}\b"
-)
-_IF_NOTHING_BEGINS = re.compile(
-    rf"{_FOR}|\b(?:(?<!from )(?<!since )(?<!starting )(?:this|next)|over the|during the) {_SPAN}\b|\b(?:until|till|"
-    rf"through) (?:next |the end|mon|tues|wednes|thurs|fri|"
-    rf"satur|sun|tomorrow)|\b(?:today|tonight|right now)\b|这(?:一?周|个?星期|个?礼拜|几天|个?周末|个月|两天)|本周|"
-    rf"今天|"
-    rf"今晚|这个?(?:夏天|暑假|寒假|冬天)",
-    re.IGNORECASE,
-)
 _CHINESE_BORDER = re.compile(r"[，,；;。！!？?：:\n]")
 _JOINS = re.compile(r"and|but|or|so|then|yet|[;\n]", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’-]*")
@@ -195,7 +179,7 @@ def passes(words: str) -> bool:
     plain = words.replace("’", "'")
     if WORDS["passes"].search(plain):
         return True
-    return _IF_NOTHING_BEGINS.search(plain) is not None and WORDS["begins"].search(plain) is None
+    return WORDS["for_a_time"].search(plain) is not None and WORDS["begins"].search(plain) is None
 
 
 # The clause of a verb, and its dates.

@@ -45,10 +45,6 @@ _SUBJECT = re.compile(r"(?:^|[\s,;(])(I|we|you|he|she|they|it|who|that)(?:['’]
 _WORDS = re.compile(r"[\w']+")
 _PRONOUN = frozenset("i we you he she they it who that which this there".split())
 _TOWARDS = re.compile(r"\s(?:over )?(?:to|into)(?=\s)", re.IGNORECASE)
-_FIRST_PERSON = re.compile(
-    r"\bI\b|\b(?:[Ww]e|[Mm]y|[Oo]ur|[Mm]e|[Uu]s)\b|^(?:Been|Just|Gonna|Started|Finished|Got|Had|Went|Still|"
-    r"Finally|Can't|Working|Trying|Took|Made)\b"
-)
 _SECOND_PERSON = re.compile(r"\byou(?:r|'re|'ve|'ll|'d)?\b", re.IGNORECASE)
 _IS_MINE = re.compile(r"\s(?:is|was)\s(?:my|our)\s(?P<kin>[\w-]+)", re.IGNORECASE)
 _OWNER = re.compile(r"\b(?:my|our)\b[^,.;!?]{0,30}$", re.IGNORECASE)
@@ -291,7 +287,7 @@ class _SentenceReader:
         objects = tuple(mention for mention in unused if subject is not None and mention.name != subject.name)
         if subject is None or not objects:
             return []
-        if self.speaker and not _FIRST_PERSON.search(self.text):
+        if self.speaker and not WORDS["first_person"].search(self.text):
             if _SECOND_PERSON.search(self.text.replace("’", "'")):
                 return []  # praise or advice to the listener
             if not WORDS["measured"].search(self.text) and not any(mention.named for mention in objects):

@@ -16,31 +16,14 @@ from kg_memory.contrib.offline.statements import (
     PLACE,
     SINGLE,
     TOPIC,
+    WORDS,
     Mention,
     Pattern,
     TextStatement,
 )
 
-_FREE = re.compile(
-    r"\s(?:the |a |an |any |my |our |his |her |their |new |old |using |having )*"
-    r"(?P<words>[A-Za-z0-9À-ɏ][\w+#.&'’-]*(?:\s(?!to\b|"
-    r"and\b|but\b|in\b|on\b|at\b|for\b|from\b|with\b|"
-    r"because\b|since\b|last\b|next\b|this\b|when\b|after\b|before\b|as\b|so\b|over\b|than\b|now\b|again\b|yet\b|"
-    r"until\b|two\b|three\b|who\b|which\b|that\b|a\b|the\b|"
-    r"instead\b|anymore\b|years?\b|months?\b|yesterday\b|today\b|recently\b|by\b|of\b|about\b|where\b|"
-    r"while\b)[A-Za-z0-9][\w+#.&'’-]*){0,2})"
-)
-_CLAUSE_END = re.compile(
-    rf"[,;:.!?—–]\s|\s(?:but|because|although|though|while|when|if|so|{'|'.join(BASED)})\s"
-    r"|\sand\s(?:I|we|he|she|it|they|now|then)\b",
-    re.IGNORECASE,
-)
+_CLAUSE_END = re.compile(rf"{WORDS['clause_end'].pattern}|\s(?:{'|'.join(BASED)})\s", re.IGNORECASE | re.VERBOSE)
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/)\s?(?:the |my |our |an? )?", re.IGNORECASE)
-_HABIT = re.compile(
-    r"\s(?P<verb>[A-Za-z]+)(?P<rest>(?:\s(?!(?:and|but|or|so|because|when|while|until|till|before|after|since|with|"
-    r"every|all|any ?more|any longer|a lot|as|back|last|this|two|three|a few|yesterday|today|recently|for|during)\b|"
-    r"in (?:19|20)\d\d|in [A-Z])[\w'’-]+){0,4})"
-)
 _THIRD = re.compile(r"(?:(?<=[sxzo])es|(?<=[sc]h)es|(?<![su'’])s)$")
 """The ending of a verb in the third person: "plays"."""
 _DOUBLING = frozenset(
@@ -64,7 +47,7 @@ def find_objects(
     clause = _CLAUSE_END.search(text, end + 1)
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
     objects = [one for one in mentions if begin <= one.start < stop and one.name != subject.name]
-    words = _FREE.match(text, end) if pattern.free else None
+    words = WORDS["free"].match(text, end) if pattern.free else None
     free = _object_from_words(words, offset, pattern.kind) if words else None
     if free is not None and (not objects or objects[0].start >= free.end or _is_fuller(free, objects[0])):
         objects = [free, *(mention for mention in objects if mention.start >= free.end)]
@@ -105,8 +88,8 @@ def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
 def _object_from_words(words: re.Match[str], offset: int, kind: str) -> Mention | None:
     """Return the verb's object that the words after it name, such as "senior engineer"; None if they name nothing.
 
-    *words*: a match of `_FREE`. *offset*: the index of the sentence in the message. *kind*: the entity type of the
-    mention, such as "Place".
+    *words*: a match. *offset*: the index of the sentence in the message. *kind*: the type of the entity, such as
+    "Place".
     """
     name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
     lows = name.casefold().split()
@@ -161,7 +144,7 @@ def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
 
     *end*: the index in *text* after the verb. *offset*: the index of *text* in the message.
     """
-    match = _HABIT.match(text, end)
+    match = WORDS["habit"].match(text, end)
     verb = match["verb"].casefold() if match else ""
     if match is None or not (verb.endswith("ing") or verb in lexicon.VERB_FORMS):
         return ()
