@@ -184,7 +184,7 @@ def test_judge_prefers_same_fact_in_either_order(words, times, predicates):
         }
         for predicate, part, said, valid in zip(predicates, (words[:half], words[half:]), times[:2], times[2:], strict=True)
     )  # fmt: skip
-    new, known = JudgedFact.of(new), JudgedFact.of(known)
+    new, known = JudgedFact.model_validate(new), JudgedFact.model_validate(known)
     found, turned = judge_facts(new, known), judge_facts(known, new)
 
     assert found.verdict in get_args(VerdictKind)

@@ -258,9 +258,9 @@ def _judge(fields: Fields) -> Answer:
     """
     verdicts = []
     for fact in fields["facts"]:
-        new = JudgedFact.of(fact)
+        new = JudgedFact.model_validate(fact)
         for existing in fact["existing"]:
-            judgement = judge_facts(new, JudgedFact.of(existing))
+            judgement = judge_facts(new, JudgedFact.model_validate(existing))
             if judgement.verdict != "unrelated":
                 verdicts.append({"fact": fact["id"], "known": existing["id"], **judgement._asdict()})
     # "complements" changes least, so these verdicts are cut first.

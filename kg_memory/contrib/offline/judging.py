@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator
 
 from kg_memory.contrib.offline.clauses import NEVER, PASSING, passes
 from kg_memory.contrib.offline.facts import name_key
@@ -32,8 +34,16 @@ _NEGATION = re.compile(r"\b(?:not|never|no longer|without|cannot|nobody|nothing)
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedFact:
+def _first_instant(text: str | None) -> str | None:
+    """Return the start of the time that *text* names: "2024-05" -> "2024-05-01T00:00:00+00:00"; None without a date."""
+    period = parse_period(text)
+    return period.start.isoformat() if period and period.start else None
+
+
+Moment = Annotated[str | None, BeforeValidator(_first_instant)]
+
+
+class JudgedFact(BaseModel, frozen=True):
     """A fact as the prompt `judge` shows it; its times are ISO 8601 texts.
 
     `quote` is the passage of the message that states the fact. `one_at_a_time`: the predicate has only one value at a
@@ -44,26 +54,11 @@ class JudgedFact:
     predicate: str
     objects: tuple[str, ...]
     sentence: str
-    said_at: str | None
-    valid_at: str | None
-    invalid_at: str | None
-    one_at_a_time: bool
-    quote: str = ""
-
-    @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> JudgedFact:
-        """Create the fact from *fields*, its JSON object in a prompt."""
-        return cls(
-            fields["subject"],
-            fields["predicate"],
-            tuple(fields["objects"]),
-            fields["sentence"],
-            fields.get("said_at"),
-            _first_instant(fields.get("valid_at")),
-            _first_instant(fields.get("invalid_at")),
-            bool(fields.get("one_at_a_time")),
-            fields.get("quote") or "",
-        )
+    said_at: str | None = None
+    valid_at: Moment = None
+    invalid_at: Moment = None
+    one_at_a_time: Annotated[bool, BeforeValidator(bool)] = False
+    quote: str | None = None
 
     @property
     def words(self) -> str:
@@ -74,12 +69,6 @@ class JudgedFact:
     def object_keys(self) -> set[str]:
         """The names of the objects, normalised by `name_key`."""
         return {name_key(name) for name in self.objects}
-
-
-def _first_instant(text: str | None) -> str | None:
-    """Return the start of the time that *text* names: "2024-05" -> "2024-05-01T00:00:00+00:00"; None without a date."""
-    period = parse_period(text)
-    return period.start.isoformat() if period and period.start else None
 
 
 class Judgement(NamedTuple):
