@@ -13,7 +13,7 @@ from kg_memory.contrib.offline.clauses import find_clause_dates
 from kg_memory.contrib.offline.lexicon import list_words, singular
 from kg_memory.contrib.offline.records import RecordField
 from kg_memory.contrib.offline.statements import GENERAL, LOOSE, PERSON, STATES, WORDS, Parse, Span, TextStatement
-from kg_memory.contrib.offline.wording import write_sentence
+from kg_memory.contrib.offline.wording import WAS, write_sentence
 from kg_memory.llm.prompts.answers import MOST
 from kg_memory.temporal.interval import parse_period
 from kg_memory.text.dates import DateMention, find_dates
@@ -25,7 +25,6 @@ _MIDNIGHTS = {4: "-01-01T00:00:00", 7: "-01T00:00:00", 10: "T00:00:00"}
 _ROLES = frozenset({*"user human assistant ai bot system agent customer client speaker".split(), "用 户", "助 手"})
 _SMALL_WORDS = frozenset("of the and for de".split())
 _RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
-_WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
 """The start of a verb phrase about a past state."""
 _WEEK = timedelta(days=7)
 _MINUTES = re.compile(r"\b(?:seconds?|minutes?|mins?|hours?|hrs?)\b|分钟|小时", re.IGNORECASE)
@@ -169,7 +168,7 @@ def _write_fact(
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
     own = _own_dates(statement, reading.statements, words, dates)
     begin, end = _period(statement, own, content, at)
-    was = statement.verb is not None and _WAS.match(content, *statement.verb) is not None
+    was = statement.verb is not None and WAS.match(content, *statement.verb) is not None
     by = "by " if own and not was and _BY.search(words[: own[0].start]) else ""
     start, stop = statement.quote
     spans = [(date.start + statement.start, date.end + statement.start) for date in dates]
@@ -282,7 +281,7 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
     place = (statement.start + dates[0].start, statement.start + dates[0].end)
     if start is None or (end is not None and _RANGE.search(content[slice(*place)])):
         return start, end  # "until 2019", "from 2016 to 2019"
-    if start < at and statement.verb and statement.change != "happens" and _WAS.match(content, *statement.verb):
+    if start < at and statement.verb and statement.change != "happens" and WAS.match(content, *statement.verb):
         return _period_in_past(content, place, start, end, at)
     if statement.change == "ends":
         return None, start

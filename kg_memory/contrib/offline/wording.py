@@ -15,7 +15,7 @@ _ADDS_NOTHING = lexicon.WORD_LISTS["adds_nothing"]
 """Words that add no information to the predicate."""
 _HOW = re.compile(r"\b(?:part|full)[- ]time|\bremotely|\balone|\bwith\b|\bnever\b", re.IGNORECASE)
 """Words in a verb phrase that add information to the predicate."""
-_WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
+WAS = re.compile(r"(?:used to|lived|worked|studied|was an?)\b|以前|之前|曾|原来|过去", re.IGNORECASE)
 """The start of a verb phrase about a past state, rather than about its end."""
 _LISTED = re.compile(r"\s?(?:,|,? (?:and|or|&)|/|、|和|跟)\s?(?:the |my |our |an? )?", re.IGNORECASE)
 _COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
@@ -38,7 +38,7 @@ def write_sentence(
     state = _name_state(statement, content, chinese=_CHINESE.search(clause) is not None, over=over)
     if state is None:
         return spoken
-    if over and not (statement.verb and _WAS.match(content, *statement.verb)):
+    if over and not (statement.verb and WAS.match(content, *statement.verb)):
         return state  # a quote such as "I stopped smoking" would contradict "was smoking"
     if not _adds_to_state(statement, content, dates):
         return state
