@@ -17,13 +17,10 @@ MODALS = WORD_LISTS["modals"]
 DETERMINERS = WORD_LISTS["determiners"]
 FUNCTION = WORD_LISTS["function"]
 VAGUE_NOUNS = WORD_LISTS["vague_nouns"]
-VERBS = WORD_LISTS["verbs"]
 IRREGULAR = WORD_LISTS["irregular"]
 PASTIMES = WORD_LISTS["pastimes"]
 KIN = WORD_LISTS["kin"]
-ONE_PERSON = WORD_LISTS["one_person"]
 STARTERS = WORD_LISTS["starters"]
-BARE_NOUNS = WORD_LISTS["bare_nouns"]
 ORGANISATION_WORDS = WORD_LISTS["organisation_words"]
 PLACE_WORDS = WORD_LISTS["place_words"]
 PLACES = WORD_LISTS["places"]
@@ -41,7 +38,7 @@ def _forms(verb: str) -> set[str]:
     return {verb, past, third, stem + "ing", verb + "ing", doubled + "ed", doubled + "ing"}
 
 
-VERB_FORMS = frozenset(form for verb in VERBS for form in _forms(verb)) | IRREGULAR
+VERB_FORMS = frozenset(form for verb in WORD_LISTS["verbs"] for form in _forms(verb)) | IRREGULAR
 STOP = PRONOUNS | AUXILIARIES | FUNCTION
 _TERM = re.compile(r"[A-Za-z0-9À-ɏ]+|[\u4e00-\u9fff]")
 

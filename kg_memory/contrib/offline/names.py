@@ -45,7 +45,7 @@ _BEFORE_ACRONYM = frozenset("the in at for from to with of by our an joined left
 _CALENDAR = lexicon.WORD_LISTS["calendar"]
 _ABSTRACT = ("ing", "tion", "sion", "ness", "ment", "ity", "ism", "ship", "ware", "ology", "ly")
 _ORDINARY = EVENT_WORDS.union(
-    lexicon.BARE_NOUNS,
+    lexicon.WORD_LISTS["bare_nouns"],
     lexicon.VAGUE_NOUNS,
     lexicon.VERB_FORMS,
     lexicon.PASTIMES,
@@ -127,7 +127,7 @@ def _find_relatives(words: list[Token], speaker: str | None) -> Iterator[Mention
         if name:
             yield _mention(name, PERSON, kin=noun.low)
         elif speaker:
-            kind = PERSON if noun.low in lexicon.ONE_PERSON else TOPIC
+            kind = PERSON if noun.low in lexicon.WORD_LISTS["one_person"] else TOPIC
             yield Mention(word.start, noun.end, f"{speaker}'s {noun.low}", kind, named=True, kin=noun.low)
 
 

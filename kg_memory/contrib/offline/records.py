@@ -31,12 +31,8 @@ _UPDATED = WORD_LISTS["update_fields"]
 _CREATED = WORD_LISTS["creation_fields"]
 _DATES = _BEGINS | _ENDS | _UPDATED | _CREATED
 _MOMENT = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?(?:[T ].*)?|\d{4}")
-_SINGLE = re.compile(
-    r"(?:^|_)(?:STATUS|STATE|STAGE|PLAN|TIER|OWNER|ASSIGNEE|MANAGER|PRIORITY|EMAIL|PHONE|ADDRESS|CITY|COUNTRY|"
-    r"COMPANY|EMPLOYER|TITLE|ROLE|PRICE|AMOUNT|"
-    r"BALANCE|QUANTITY|QTY|SEATS|TOTAL|LIMIT|SALARY|OWNED_BY|ASSIGNED_TO|CURRENCY|LANGUAGE|状态|负责人|套餐|城市|地址)$"
-)
-"""Predicates of fields with one value at a time."""
+_SINGLE = re.compile(rf"(?:^|_)(?:{'|'.join(WORD_LISTS['one_value_fields']).upper()})$")
+
 
 Record = Mapping[str, Any]
 
