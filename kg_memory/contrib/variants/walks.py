@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
 from math import prod
 from typing import Annotated, Literal, Self
 
@@ -110,7 +111,7 @@ def activate(
     links, active = dict(near), dict(fresh)
     for hop in range(1, recipe.max_hops + 1):
         took = clock() - began
-        fresh = spread(fresh, active, near.values(), recipe, lambda: clock() >= end)
+        fresh = spread(fresh, active, takewhile(lambda _: clock() < end, near.values()), recipe)
         active |= fresh
         began = clock()
         if not fresh or hop == recipe.max_hops or began + took >= end:
@@ -195,18 +196,13 @@ def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]
 
 
 def spread(
-    active: Mapping[str, float],
-    reached: Collection[str],
-    links: Iterable[Link],
-    recipe: Synapse,
-    is_over: Callable[[], bool] = lambda: False,
+    active: Mapping[str, float], reached: Collection[str], links: Iterable[Link], recipe: Synapse
 ) -> dict[str, float]:
     """Pass activation (relevance, 0 to 1) from *active* entities over the facts *links*; return it by neighbour.
 
-    The result is ordered best first: ``{"e5": 0.4}``. Entities in *reached* receive nothing. If *is_over* returns True,
-    the search stops.
+    The result is ordered best first: ``{"e5": 0.4}``. Entities in *reached* receive nothing.
     """
-    received = _receive(active, reached, links, recipe, is_over)
+    received = _receive(active, reached, links, recipe)
     fresh = {id_: 1 - prod(1 - share for share in sorted(shares.values())) for id_, shares in received.items()}
     fresh = inhibit(fresh, received, recipe.inhibition_threshold)
     passed = {id_: share for id_, share in fresh.items() if share > 0 and share >= recipe.activation_threshold}
@@ -230,23 +226,14 @@ def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) ->
     return kept
 
 
-def _receive(
-    active: Mapping[str, float],
-    reached: Collection[str],
-    links: Iterable[Link],
-    recipe: Synapse,
-    is_over: Callable[[], bool],
-) -> Received:
+def _receive(active: Mapping[str, float], reached: Collection[str], links: Iterable[Link], recipe: Synapse) -> Received:
     """Return the activation that entities receive in one step of spreading activation: ``{"e5": {"e1": 0.4}}``.
 
     Here, e5 receives 0.4 from e1. *active* maps the ids of the senders to their activations, and *links* are the facts
-    that pass them on. Entities in *reached* receive nothing. *recipe*: how much a fact passes on. *is_over*: whether
-    the time for the search is over.
+    that pass them on. Entities in *reached* receive nothing. *recipe*: how much a fact passes on.
     """
     received: Received = {}
     for link in links:
-        if is_over():
-            break
         flow = recipe.decay_lambda * recipe.edge_types.get(link.type, 0.0)
         parents: Sequence[str] = [id_ for id_ in link.entities if id_ in active] if flow else ()
         for parent in parents:
