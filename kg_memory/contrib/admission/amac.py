@@ -97,7 +97,4 @@ def _rate_content_type(draft: Draft) -> float:
 
     *draft* has the source. A message without a speaker counts as a text.
     """
-    rating = TYPES.get(draft.episode.kind)
-    if rating is None:
-        rating = 1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]
-    return rating
+    return TYPES.get(draft.episode.kind) or (1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT])
