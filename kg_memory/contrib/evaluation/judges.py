@@ -150,13 +150,11 @@ def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
     1.0 if *answer* contains the words of the expected answer, adjacent and in order. Multiple choice and questions
     without an answer have a rule of their own, and two equal scores.
     """
-    if not question.answerable and not question.choices:
-        verdict = float(not answer.strip() or _UNKNOWN.search(answer) is not None)
-        return {"strict": verdict, "lenient": verdict}
     expected = question.answer or ""
     if question.choices:
-        verdict = float(choice(answer, question.choices) == _place(expected, question.choices))
-        return {"strict": verdict, "lenient": verdict}
+        return dict.fromkeys(MODES, float(choice(answer, question.choices) == _place(expected, question.choices)))
+    if not question.answerable:
+        return dict.fromkeys(MODES, float(not answer.strip() or _UNKNOWN.search(answer) is not None))
     wanted, given = normalise(expected), normalise(answer)
     return {"strict": float(bool(wanted) and wanted == given), "lenient": float(_stands_in(wanted, given))}
 
