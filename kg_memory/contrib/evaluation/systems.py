@@ -182,12 +182,7 @@ def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
 
     *vectors* are the embeddings of the episodes, as rows of length 1; *embeddings* embeds the question.
     """
-
-    def scores(question: str) -> list[float]:
-        found: list[float] = (vectors @ np.array(embeddings.embed_query(question))).tolist()
-        return found
-
-    return scores
+    return lambda question: (vectors @ np.array(embeddings.embed_query(question))).tolist()
 
 
 def mean_scores(first: Scores, second: Scores) -> Scores:
