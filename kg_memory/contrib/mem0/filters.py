@@ -6,10 +6,10 @@ passes if one of its source messages fulfils all conditions of a dict.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kg_memory.adapters.store import codec
 from kg_memory.contrib.importers.sentences import IDS
 from kg_memory.contrib.mem0.scopes import OWNERS, Entries, Item, Owner, read_id
 from kg_memory.errors import InputError
@@ -18,12 +18,7 @@ from kg_memory.models.labels import PREFIX
 from kg_memory.validation import validate_choice
 
 EQUALITIES: Mapping[str, str] = {"eq": "$eq", "ne": "$ne", "in": "$in", "nin": "$nin"}
-ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "gt": operator.gt,
-    "gte": operator.ge,
-    "lt": operator.lt,
-    "lte": operator.le,
-}
+ORDERS = {name.removeprefix("$"): compare for name, compare in codec.ORDERS.items()}
 TEXTS = ("contains", "icontains")
 OPERATORS = (*EQUALITIES, *ORDERS, *TEXTS)
 TIMES: Mapping[str, str] = {"created_at": "said_at", "updated_at": "created_at"}
