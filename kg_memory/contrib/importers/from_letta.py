@@ -14,15 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kg_memory.contrib.importers.moving import (
-    Reading,
-    Record,
-    choose_owner,
-    parse_json,
-    read_text,
-    read_time,
-    require_text,
-)
+from kg_memory.contrib.importers import moving
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
@@ -39,7 +31,7 @@ EVENTS = ("heartbeat", "login", "system_alert")
 HINT = "pass a file exported by Letta"
 
 
-def read_letta(path: Path, group: str | None = None) -> Reading:
+def read_letta(path: Path, group: str | None = None) -> moving.Reading:
     """Return a function that yields one agent's records in a Letta agent file, to import them.
 
     The function's argument is a `Counter` of skipped records by reason. *group* is the agent's name; None means the
@@ -47,7 +39,7 @@ def read_letta(path: Path, group: str | None = None) -> Reading:
     """
     document = _load(path)
     agents = dict(_agents(path, document))
-    name = choose_owner(agents, group, "agent")
+    name = moving.choose_owner(agents, group, "agent")
     return partial(_records, path, document, name, agents[name])
 
 
@@ -56,9 +48,9 @@ def _load(path: Path) -> Row:
     try:
         if path.stat().st_size > LONGEST:
             raise InputError(f"{path} has over {LONGEST:,} bytes; export each agent to a file of its own")
-        document = parse_json(path.read_bytes())
+        document = moving.parse_json(path.read_bytes())
         if isinstance(document, str):  # some files are JSON inside a JSON string
-            document = parse_json(document.encode())
+            document = moving.parse_json(document.encode())
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path} as JSON ({error}); {HINT}") from None
     if not isinstance(document, dict):
@@ -76,7 +68,7 @@ def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
     agents = list(_rows(str(path), document, "agents"))
     if not agents:
         raise InputError(f"{path} has no agents; {HINT}")
-    names = [read_text(place, agent, "name", "id") or "agent" for place, agent in agents]
+    names = [moving.read_text(place, agent, "name", "id") or "agent" for place, agent in agents]
     for name, (_, agent) in zip(names, agents, strict=True):
         yield (name if names.count(name) == 1 else f"{name} ({agent.get('id')})"), agent
 
@@ -97,7 +89,7 @@ def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
             yield f"{place}, {name} {number}", row
 
 
-def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter[str]) -> Iterator[Record]:
+def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter[str]) -> Iterator[moving.Record]:
     """Yield the records to import of one agent: its memory blocks, messages, archival passages and attached files.
 
     *name* is the agent's name, *agent* its JSON object. *left_out* counts skipped things by reason.
@@ -128,26 +120,26 @@ def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
         yield from ((place, block) for place, block in _rows(path, document, "blocks") if block.get("id") in ids)
 
 
-def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterator[Record]:
-    label, value = require_text(place, block, "label", hint=HINT), read_text(place, block, "value")
+def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterator[moving.Record]:
+    label, value = moving.require_text(place, block, "label", hint=HINT), moving.read_text(place, block, "value")
     if value is None:
         left_out["empty blocks"] += 1
         return
     thread = block_thread(re.sub(r"[^\w-]", "_", label)[:64])
-    at = read_time(place, block, "updated_at", "created_at")
+    at = moving.read_time(place, block, "updated_at", "created_at")
     yield _record(place, name, value, kind=EpisodeKind.BLOCK, speaker=name, thread=thread, at=at)
 
 
-def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[Record]:
+def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[moving.Record]:
     """Yield a record for each text of *message*, if a user or an assistant wrote it; otherwise count it in *left_out*.
 
     *place* names the message in error messages; *name* is the agent's name.
     """
     role = message.get("role")
-    at = read_time(place, message, "created_at")
-    thread = read_text(place, message, "conversation_id") or name
+    at = moving.read_time(place, message, "created_at")
+    thread = moving.read_text(place, message, "conversation_id") or name
     if role == "user":
-        texts, speaker = [_unpack(_text(place, message))], read_text(place, message, "name") or "user"
+        texts, speaker = [_unpack(_text(place, message))], moving.read_text(place, message, "name") or "user"
         if texts == [None]:
             left_out["events of Letta, such as heartbeats"] += 1
             return
@@ -169,9 +161,9 @@ def _text(place: str, message: Row) -> str:
     """
     content = message.get("content")
     if content is None or isinstance(content, str):
-        return content or read_text(place, message, "text") or ""
-    parts = _rows(place, message, "content")
-    return "\n".join(filter(None, (read_text(at, part, "text") for at, part in parts if part.get("type") == "text")))
+        return content or moving.read_text(place, message, "text") or ""
+    parts = ((at, part) for at, part in _rows(place, message, "content") if part.get("type") == "text")
+    return "\n".join(filter(None, (moving.read_text(at, part, "text") for at, part in parts)))
 
 
 def _unpack(text: str) -> str | None:
@@ -210,29 +202,29 @@ def _sent(arguments: Any) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _passage(place: str, name: str, passage: Row) -> Iterator[Record]:
-    text, tags = require_text(place, passage, "text", hint=HINT), passage.get("tags") or []
+def _passage(place: str, name: str, passage: Row) -> Iterator[moving.Record]:
+    text, tags = moving.require_text(place, passage, "text", hint=HINT), passage.get("tags") or []
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise InputError(f"{place}: tags must be a list of texts, got {tags!r:.80}; {HINT}")
-    at = read_time(place, passage, "created_at")
+    at = moving.read_time(place, passage, "created_at")
     yield _record(place, name, text, kind=EpisodeKind.TEXT, at=at, labels={"tags": tags} if tags else {})
 
 
-def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[Record]:
-    text = read_text(place, file, "content")
+def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[moving.Record]:
+    text = moving.read_text(place, file, "content")
     if text is None:
         left_out["files without their text"] += 1
         return
-    thread = read_text(place, file, "file_name", "original_file_name", "id")
-    at = read_time(place, file, "file_last_modified_date", "file_creation_date")
+    thread = moving.read_text(place, file, "file_name", "original_file_name", "id")
+    at = moving.read_time(place, file, "file_last_modified_date", "file_creation_date")
     yield _record(place, name, text, kind=EpisodeKind.TEXT, thread=thread, at=at)
 
 
-def _record(place: str, name: str, content: str, **fields: Any) -> Record:
+def _record(place: str, name: str, content: str, **fields: Any) -> moving.Record:
     """Return a record to import, whose id is a hash of its content: a second import gives the same id.
 
     *place* is for error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
     """
     own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
     id_ = hashlib.sha256(own.encode()).hexdigest()[:24]
-    return Record(place, EpisodeInput(content=content, source=SOURCE, source_id=f"af/{id_}", **fields))
+    return moving.Record(place, EpisodeInput(content=content, source=SOURCE, source_id=f"af/{id_}", **fields))

@@ -13,18 +13,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from kg_memory.contrib.importers.moving import (
-    DiskDictionary,
-    Reading,
-    Record,
-    choose_owner,
-    name_objects,
-    read_json_records,
-    read_text,
-    read_time,
-    require_text,
-    start_before,
-)
+from kg_memory.contrib.importers import moving
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
@@ -48,20 +37,20 @@ class _Index:
 
     source: str
     owner: str
-    names: DiskDictionary
-    said: DiskDictionary
+    names: moving.DiskDictionary
+    said: moving.DiskDictionary
 
 
-def read_zep(path: Path, group: str | None = None) -> Reading:
+def read_zep(path: Path, group: str | None = None) -> moving.Reading:
     """Return a function that yields the records to import of one Zep graph, from the JSON file *path*.
 
     Its argument counts the skipped records by reason. *group*: the uuid of the user or graph; None: the only one.
     Errors: `InputError`.
     """
-    return read_source(partial(read_json_records, path, LIST_NAMES), group, SOURCE, NOUN)
+    return read_source(partial(moving.read_json_records, path, LIST_NAMES), group, SOURCE, NOUN)
 
 
-def read_source(records: Records, group: str | None, source: str, noun: str) -> Reading:
+def read_source(records: Records, group: str | None, source: str, noun: str) -> moving.Reading:
     """Return a function that yields the records of one owner, ready to import; its argument counts skipped records.
 
     *group*: the id of the owner, a user or a graph; None if the export has only one. *source*: stored with each record,
@@ -69,23 +58,23 @@ def read_source(records: Records, group: str | None, source: str, noun: str) -> 
     unknown, or if there are several and *group* is None.
     """
     owners: set[str] = set()
-    names, said = DiskDictionary(), DiskDictionary()
+    names, said = moving.DiskDictionary(), moving.DiskDictionary()
     for place, record in records():
         owners.add(_owner(record))
         kind, uuid = _kind(place, record), _uuid(place, record)
-        if kind == "node" and (name := read_text(place, record, "name")):
+        if kind == "node" and (name := moving.read_text(place, record, "name")):
             names.put(uuid, name)
-        elif kind == "episode" and (time := read_time(place, record, "reference_time", "created_at")):
+        elif kind == "episode" and (time := moving.read_time(place, record, "reference_time", "created_at")):
             said.put(uuid, time.isoformat())
-    return partial(_records, records, _Index(source, choose_owner(owners - {""}, group, noun), names, said))
+    return partial(_records, records, _Index(source, moving.choose_owner(owners - {""}, group, noun), names, said))
 
 
-def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterator[Record]:
+def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterator[moving.Record]:
     """Yield the records to import for one user or graph: edges as facts, and episodes as messages.
 
     *index*: that owner, and the names of nodes. *left_out*: counts the skipped records by reason.
     """
-    episodes = DiskDictionary()
+    episodes = moving.DiskDictionary()
     for place, record in records():
         kind = _kind(place, record)
         if _owner(record) not in ("", index.owner):
@@ -93,10 +82,10 @@ def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterato
         if kind == "edge" and record.get("scope") == "episodic":
             left_out["edges that only link an episode to the entities it mentions"] += 1
         elif kind == "edge":
-            yield from (Record(place, fact) for fact in _facts(place, record, index))
+            yield from (moving.Record(place, fact) for fact in _facts(place, record, index))
         elif kind == "episode":
             if episodes.put(_uuid(place, record), ""):
-                yield Record(place, _episode(place, record, index.source))
+                yield moving.Record(place, _episode(place, record, index.source))
             else:
                 left_out["messages that are also present as episodes"] += 1
 
@@ -116,7 +105,7 @@ def _owner(record: Row) -> str:
 
 
 def _uuid(place: str, record: Row) -> str:
-    return require_text(place, record, "uuid", "uuid_", hint=HINT)
+    return moving.require_text(place, record, "uuid", "uuid_", hint=HINT)
 
 
 def _episode(place: str, record: Row, source: str) -> EpisodeInput:
@@ -126,11 +115,11 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
     """
     kind = record.get("source")
     return EpisodeInput(
-        content=read_text(place, record, "content") or "",
+        content=moving.read_text(place, record, "content") or "",
         kind=EpisodeKind(kind) if kind in ("text", "json") else EpisodeKind.MESSAGE,
-        speaker=read_text(place, record, "role_name", "name", "role", "role_type"),
-        at=read_time(place, record, "reference_time", "created_at"),
-        thread=read_text(place, record, "thread_uuid", "thread_id"),
+        speaker=moving.read_text(place, record, "role_name", "name", "role", "role_type"),
+        at=moving.read_time(place, record, "reference_time", "created_at"),
+        thread=moving.read_text(place, record, "thread_uuid", "thread_id"),
         source=source,
         source_id=_uuid(place, record),
     )
@@ -141,17 +130,17 @@ def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
 
     *place*: the position of the edge in the file, for errors. *record*: the edge. *index*: the names of its nodes.
     """
-    created, expired = (read_time(place, record, name) for name in ("created_at", "expired_at"))
-    begins, ends = (read_time(place, record, name) for name in ("valid_at", "invalid_at"))
+    created, expired = (moving.read_time(place, record, name) for name in ("created_at", "expired_at"))
+    begins, ends = (moving.read_time(place, record, name) for name in ("valid_at", "invalid_at"))
     ends = ends or expired
     subject, target = (_name(place, record, side, index) for side in ("source", "target"))
     said = [time for uuid in _episode_ids(place, record) if (time := index.said.get(uuid))]
     fact = {
         "subject": subject,
-        "predicate": read_text(place, record, "name") or ANY_PREDICATE,
-        "object": name_objects(subject, target),
-        "sentence": read_text(place, record, "fact"),
-        "valid_at": start_before(begins, ends),
+        "predicate": moving.read_text(place, record, "name") or ANY_PREDICATE,
+        "object": moving.name_objects(subject, target),
+        "sentence": moving.read_text(place, record, "fact"),
+        "valid_at": moving.start_before(begins, ends),
         "source": index.source,
     }
     uuid = _uuid(place, record)
@@ -162,7 +151,7 @@ def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
 
 def _name(place: str, record: Row, side: str, index: _Index) -> str:
     uuid = record.get(f"{side}_node_uuid")
-    name = index.names.get(uuid) or read_text(place, record, f"{side}_node_name")
+    name = index.names.get(uuid) or moving.read_text(place, record, f"{side}_node_name")
     if name is None:
         raise InputError(f"{place}: the {side} node {uuid} has no name; export the nodes to the same file")
     return name

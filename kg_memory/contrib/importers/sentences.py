@@ -14,15 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kg_memory.contrib.importers.moving import (
-    LIST_NAMES,
-    DiskDictionary,
-    Reading,
-    Record,
-    choose_owner,
-    read_json_records,
-    read_time,
-)
+from kg_memory.contrib.importers import moving
 from kg_memory.errors import InputError
 from kg_memory.falkor.wire import Row
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
@@ -85,7 +77,7 @@ def _to_json(rest: Mapping[str, Any]) -> str:
         raise InputError(f"metadata must be plain JSON, got {list(rest)!r:.100} ({error})") from None
 
 
-def read_mem0(path: Path, group: str | None = None) -> Reading:
+def read_mem0(path: Path, group: str | None = None) -> moving.Reading:
     """Return a function that yields the memories of one user or agent in a Mem0 export, as records to import.
 
     The function is called with a `Counter`, to count memories that it leaves out. *path*: the file with the result of
@@ -93,20 +85,20 @@ def read_mem0(path: Path, group: str | None = None) -> Reading:
     `InputError` for an invalid file, or an unknown or missing *group*.
     """
     owners: set[str] = set()
-    deleted = DiskDictionary()
-    for place, record in read_json_records(path, LIST_NAMES):
+    deleted = moving.DiskDictionary()
+    for place, record in moving.read_json_records(path, moving.LIST_NAMES):
         owners.add(_owner_of(record))
         if record.get("event") == "DELETE" or record.get("is_deleted"):
             deleted.put(_key_of(record) or place, "")
-    return partial(_records, path, choose_owner(owners, group, "user"), deleted)
+    return partial(_records, path, moving.choose_owner(owners, group, "user"), deleted)
 
 
-def _records(path: Path, owner: str, deleted: DiskDictionary, left_out: Counter[str]) -> Iterator[Record]:
+def _records(path: Path, owner: str, deleted: moving.DiskDictionary, left_out: Counter[str]) -> Iterator[moving.Record]:
     """Yield the Mem0 memories of *owner* as records to import.
 
     *deleted* has the ids of memories that Mem0 has deleted; their records are only counted in *left_out*.
     """
-    for place, record in read_json_records(path, LIST_NAMES):
+    for place, record in moving.read_json_records(path, moving.LIST_NAMES):
         if _owner_of(record) != owner:
             continue
         key = _key_of(record)
@@ -114,7 +106,7 @@ def _records(path: Path, owner: str, deleted: DiskDictionary, left_out: Counter[
             left_out["changes to memories that were deleted"] += 1
             continue
         episode = _to_episode(place, record, left_out)
-        yield Record(place, episode, {f"labels.{MEM0_ID}": key} if _is_changed(record) else None)
+        yield moving.Record(place, episode, {f"labels.{MEM0_ID}": key} if _is_changed(record) else None)
 
 
 def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
@@ -140,7 +132,7 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
     return EpisodeInput(
         content=content,
         speaker=speaker_of(role, str(name) if name else None),
-        at=read_time(place, record, *_TIMES),
+        at=moving.read_time(place, record, *_TIMES),
         thread=str(thread) if thread else None,
         source=SOURCE,
         source_id=_version_of(record),
@@ -225,20 +217,20 @@ def _owner_of(record: Row) -> str:
 # LangMem
 
 
-def read_langmem(path: Path, group: str | None = None) -> Reading:
+def read_langmem(path: Path, group: str | None = None) -> moving.Reading:
     """Return a function that yields the items of one namespace in an exported LangGraph store, as records to import.
 
     *path*: the file with the items in the form of ``Item.dict()``. *group*: the namespace, its parts joined by "/";
     None if there is only one. Errors: `InputError` for an invalid file, or an unknown or missing *group*.
     """
-    namespaces = {_langmem_namespace(record) for _, record in read_json_records(path, LIST_NAMES)}
-    return partial(_langmem_records, path, choose_owner(namespaces, group, "namespace"))
+    namespaces = {_langmem_namespace(record) for _, record in moving.read_json_records(path, moving.LIST_NAMES)}
+    return partial(_langmem_records, path, moving.choose_owner(namespaces, group, "namespace"))
 
 
-def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[Record]:
-    for place, record in read_json_records(path, LIST_NAMES):
+def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[moving.Record]:
+    for place, record in moving.read_json_records(path, moving.LIST_NAMES):
         if _langmem_namespace(record) == namespace:
-            yield Record(place, _langmem_episode(place, record, namespace))
+            yield moving.Record(place, _langmem_episode(place, record, namespace))
 
 
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
@@ -256,7 +248,7 @@ def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
     return EpisodeInput(
         content=content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, sort_keys=True),
         kind=EpisodeKind.MESSAGE if is_text else EpisodeKind.JSON,
-        at=read_time(place, record, "updated_at", "created_at"),
+        at=moving.read_time(place, record, "updated_at", "created_at"),
         thread=namespace or None,
         source="langmem",
         source_id=f"{namespace}/{record['key']}" if record.get("key") else None,
