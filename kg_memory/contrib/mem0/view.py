@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from kg_memory.contrib.mem0.filters import FilterGroup, evaluate_for, owner_of, parse_filters, to_where
@@ -241,7 +240,7 @@ def get_all(view: View, request: ReadRequest) -> Flow[list[Item]]:
 
 def _list_in(view: View, owner: Owner, request: ReadRequest, most: int) -> Flow[list[Item]]:
     """Return at most *most* memories in the namespace of *owner* that match the filter of *request*, latest first."""
-    facts: dict[str, Fact] = {}
+    facts: list[Fact] = []
     seen: set[str] = set()
     times = {"as_of": request.as_of, "believed_at": request.believed_at}
     how = {"where": to_where(request.filter, owner), **times, "limit": LISTED}
@@ -249,14 +248,13 @@ def _list_in(view: View, owner: Owner, request: ReadRequest, most: int) -> Flow[
     while True:
         page: Paged[Fact] = yield from view.call("facts.list", owner, after=after, **how)
         new = [fact for fact in page if fact.id not in seen]
-        for fact in (yield from _passing(view, owner, request, new, past=False)):
-            facts[fact.id] = fact
+        facts += yield from _passing(view, owner, request, new, past=False)
         seen.update(fact.id for fact in new)
         after = page.next
         if after is None or len(facts) >= most:
             break
-    view.keep_places(facts, owner)
-    return [to_memory(fact, owner) for fact in islice(facts.values(), most)]
+    view.keep_places((fact.id for fact in facts), owner)
+    return [to_memory(fact, owner) for fact in facts[:most]]
 
 
 def get(view: View, memory_id: str) -> Flow[Item | None]:
