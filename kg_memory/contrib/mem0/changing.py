@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -141,16 +141,13 @@ def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> F
     for start in range(0, len(inputs), AT_ONCE):
         ids = [fields["source_id"] for fields in inputs[start : start + AT_ONCE]]
         facts += yield from view.list_facts(owner, {"source_id": ids})
-    ended = yield from _find_ended(view, owner, began, added)
+    sentences = {sentence for result in added for sentence in result.ended}
+    changes = (yield from view.call("facts.changes", owner, began)) if sentences else ()
+    ended = find_ended(changes, sentences)
     order = {result.episode: place for place, result in enumerate(added)}
     stated = sorted({fact.id: fact for fact in facts}.values(), key=lambda fact: _first_place(fact, order))
     view.keep_places((fact.id for fact in stated), owner)
     return to_events(stated, ended, order.keys(), owner)
-
-
-def _find_ended(view: View, owner: Owner, since: datetime, added: Iterable[AddResult]) -> Flow[dict[str, Fact]]:
-    sentences = {sentence for result in added for sentence in result.ended}
-    return find_ended((yield from view.call("facts.changes", owner, since)), sentences) if sentences else {}
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:

@@ -118,11 +118,10 @@ def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Contai
     return events + [{**to_memory(fact, owner), "event": "DELETE"} for fact in gone]
 
 
-def find_ended(changes: Iterable[Change], sentences: Iterable[str]) -> dict[str, Fact]:
+def find_ended(changes: Iterable[Change], sentences: Container[str]) -> dict[str, Fact]:
     """Return the facts in *changes* that ended, were corrected or retracted, and have a text in *sentences*, by id."""
-    names = set(sentences)
     before = (change.before for change in changes if change.kind in ("ended", "corrected", "retracted"))
-    return {fact.id: fact for fact in before if fact is not None and fact.sentence in names}
+    return {fact.id: fact for fact in before if fact is not None and fact.sentence in sentences}
 
 
 # History
