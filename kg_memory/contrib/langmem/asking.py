@@ -25,6 +25,7 @@ from kg_memory.settings import Settings
 Answer = TypeVar("Answer", bound=BaseModel)
 Output = TypeVar("Output")
 Config = RunnableConfig | None
+Texts = Annotated[list[str], BeforeValidator(to_list)]
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
@@ -47,9 +48,7 @@ class Changes(BaseModel):
 class Queries(BaseModel):
     """The model's answer with queries for a memory search."""
 
-    queries: Annotated[list[str], BeforeValidator(to_list)] = Field(
-        description="1 to 5 queries, the most useful first", max_length=5
-    )
+    queries: Texts = Field(description="1 to 5 queries, the most useful first", max_length=5)
 
 
 class Lesson(BaseModel):
@@ -73,15 +72,13 @@ class Lessons(BaseModel):
 class RewrittenPrompt(BaseModel):
     """The model's answer to the prompt `REWRITE`: a list with one text, the rewritten prompt."""
 
-    prompts: Annotated[list[str], BeforeValidator(to_list)] = Field(
-        description="one text, the whole new prompt", max_length=1
-    )
+    prompts: Texts = Field(description="one text, the whole new prompt", max_length=1)
 
 
 class ChosenPrompts(BaseModel):
     """The model's answer with the names of prompts to improve."""
 
-    names: Annotated[list[str], BeforeValidator(to_list)] = Field(description="names of prompts", max_length=MOST)
+    names: Texts = Field(description="names of prompts", max_length=MOST)
 
 
 _load = partial(load_prompt, __package__)
