@@ -23,6 +23,8 @@ from kg_memory.validation import validate_count
 
 DEFAULT = "default"
 NAMESPACE = ("memories", "{langgraph_user_id}")
+MERGE = "Merge memories that say the same, and keep all that they say."
+"""The default instructions of a phase."""
 SPARE = 3
 """Factor on the limit of a search, since results include facts, which are then skipped."""
 WINDOWS = (1, 2, 4)
@@ -108,7 +110,8 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         before = yield from self._related(store, namespace, require_messages(input_))
         try:
             if not before and self._default is not None:
-                before = [(yield from self._put_default(store, namespace, config))]
+                before = [self._default_item(namespace, config)]
+                yield from call(store, "put", namespace, DEFAULT, before[0].value)
             after, removed = yield from self._manage(input_, before)
             return (yield from _store_changes(store, namespace, before, after, removed))
         except MemoryPaused:
@@ -139,11 +142,6 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
             queries = yield from write_queries(self._query_model, messages, "")
         items = yield from search_all(store, namespace, queries, SPARE * self._query_limit)
         return [item for item in items if not item.key.startswith(FACT)][: self._query_limit]
-
-    def _put_default(self, store: BaseStore, namespace: Labels, config: Config) -> Flow[SearchItem]:
-        item = self._default_item(namespace, config)
-        yield from call(store, "put", namespace, DEFAULT, item.value)
-        return item
 
     def _default_item(self, namespace: Labels, config: Config) -> SearchItem:
         model = self._to_default(self._default(ensure_config(config)) if self._default else None)
@@ -285,13 +283,9 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
     """
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"unknown option {min(unknown)!r} of a phase: use {', '.join(MemoryPhase.__annotations__)}")
-    return MemoryManager(
-        model,
-        schemas=schemas,
-        instructions=phase.get("instructions", "Merge memories that say the same, and keep all that they say."),
-        enable_inserts=phase.get("enable_inserts", True),
-        enable_deletes=phase.get("enable_deletes", True),
-    )
+    options: Record = {"instructions": MERGE, "enable_deletes": True, **phase}
+    options.pop("include_messages", None)
+    return MemoryManager(model, schemas=schemas, **options)
 
 
 def _read(item: Item) -> Existing:
