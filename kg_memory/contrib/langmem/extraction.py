@@ -85,9 +85,8 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
         self._inserts, self._updates, self._deletes = enable_inserts, enable_updates, enable_deletes
         self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
 
-    def _run(self, input_: Mapping[str, Any], config: asking.Config) -> Flow[list[ExtractedMemory]]:
+    def _run(self, input_: Mapping[str, Any], _: asking.Config) -> Flow[list[ExtractedMemory]]:
         """Return the existing memories in *input_*, updated or marked as removed, then the new ones."""
-        del config
         existing = list(self.read_existing(input_.get("existing") if isinstance(input_, Mapping) else None))
         external = {memory.id for memory in existing}
         memories, removed = yield from self.revise(input_, existing)
@@ -206,12 +205,11 @@ class ThreadExtractor(asking.FlowRunnable[BaseModel]):
             asking.EXTRACT_THREAD, answer=_make_answer(asking.Records.__name__, {"records": (records, ...)})
         )
 
-    def _run(self, input_: Mapping[str, Any], config: asking.Config) -> Flow[BaseModel]:
+    def _run(self, input_: Mapping[str, Any], _: asking.Config) -> Flow[BaseModel]:
         """Return the instance of the schema that the model extracts from ``input_["messages"]``.
 
         Errors: `InputError` without messages.
         """
-        del config
         messages = asking.write_messages(require_messages(input_))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")

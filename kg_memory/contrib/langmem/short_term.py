@@ -116,12 +116,11 @@ class SummarizationNode(FlowRunnable[Record]):
         self._first, self._next, self._final = initial_summary_prompt, existing_summary_prompt, final_prompt
         self._read, self._written = input_messages_key, output_messages_key
 
-    def _run(self, input_: Record | BaseModel, config: Config) -> Flow[Record]:
+    def _run(self, input_: Record | BaseModel, _: Config) -> Flow[Record]:
         """Return an update for the graph's state: messages with the older ones summarised, and the running summary.
 
         *input_* is the graph's state. Errors: `InputError` if it has no messages.
         """
-        del config
         messages, context = _get(input_, self._read), _get(input_, "context") or {}
         if messages is None:
             raise InputError(f"the state must have {self._read!r}; set input_messages_key to the key of its messages")
