@@ -7,6 +7,8 @@ of its fields (see `codec.marks`), and with a `ttl` (microseconds) also `expires
 
 from __future__ import annotations
 
+from kg_memory.falkor.queries import fragments as part
+
 ITEM = """
 i.id AS id, i.key AS key, i.value AS value, i.created_at AS created_at, i.updated_at AS updated_at, i.ttl AS ttl
 """.strip()
@@ -61,9 +63,7 @@ LIMIT $limit
 RETURN i.id AS id, 1 - distance AS score
 """
 
-GET = f"""
-UNWIND $ids AS id
-MATCH (i:Item {{id: id}})
+GET = f"""{part.each("i:Item")}
 WHERE coalesce(i.expires_at, $alive) >= $alive
 RETURN {ITEM}
 """
@@ -78,23 +78,17 @@ COMPARE = f"{UNDER}{COMPARISON}"
 COMPARE_MARKED = f"{MARKED}{COMPARISON}"
 
 # Values are joined by line ends, which JSON text does not contain.
-VALUES = """
-UNWIND $ids AS id
-MATCH (i:Item {id: id})
+VALUES = f"""{part.each("i:Item")}
 WITH collect(i.id) AS ids, collect(i.value) AS values
 RETURN string.join(ids, ' ') AS ids, string.join(values, '\n') AS values
 """
 
-GET_PLACED = f"""
-UNWIND $ids AS id
-MATCH (i:Item {{id: id}})
+GET_PLACED = f"""{part.each("i:Item")}
 MATCH (i)-[:IN]->(n)
 RETURN {ITEM}, n.path AS path
 """
 
-GET_RANKED = f"""
-UNWIND $ids AS id
-MATCH (i:Item {{id: id}})
+GET_RANKED = f"""{part.each("i:Item")}
 MATCH (i)-[:IN]->(n)
 MATCH (i)-[:HAS]->(v)
 WITH i, n, min(vec.cosineDistance(v.embedding, vecf32($vector))) AS distance
@@ -167,9 +161,7 @@ CALL {
 CALL { UNWIND $left AS id MATCH (n:Namespace {id: id}) WHERE NOT (n)<-[:IN]-(:Item) DELETE n }
 """
 
-REFRESH = """
-UNWIND $ids AS id
-MATCH (i:Item {id: id})
+REFRESH = f"""{part.each("i:Item")}
 SET i.expires_at = $now + i.ttl
 """
 

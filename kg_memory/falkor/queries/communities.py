@@ -63,9 +63,7 @@ MEMBERS = part.each("e:Entity") + " RETURN e.name AS name, e.type AS type, e.sum
 
 PARTS = part.each("c:Community") + " RETURN c.id AS id, c.name AS name, c.summary AS summary"
 
-_LINKING = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})-[:SUBJECT_OF]->(f:Fact)
+_LINKING = f"""{part.each("e:Entity")}-[:SUBJECT_OF]->(f:Fact)
 WITH f
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, collect(o.id) AS objects

@@ -164,9 +164,7 @@ RETURN DISTINCT f.id AS id
 CHANGED_FACTS, CHANGED_LAST = _list_changed("min(at)", "at"), _list_changed("max(at)", "at DESC")
 """The queries for facts whose beliefs changed between ``$since`` and ``$until``: earliest first, and latest first."""
 
-FACTS_AROUND = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+FACTS_AROUND = f"""{part.each("e:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 WITH DISTINCT f
 WHERE NOT f.id IN $known
 WITH f

@@ -94,9 +94,7 @@ RETURN {_COUNTED}
 """
 """Returns in how many episodes of a thread each entity is mentioned. Counting from the entities is ten times slower."""
 
-NEXT_TO = f"""
-UNWIND $ids AS id
-MATCH (n:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+NEXT_TO = f"""{part.each("n:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 WITH DISTINCT f
 MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
@@ -114,9 +112,7 @@ def _similarity_query(label: str, match_vector: str = "") -> str:
     Each row has an `id` and, as text, the similarities to all later nodes: ``"0.9 0.4"``. *match_vector*: the Cypher
     clause that matches, as ``v``, the node with the embedding of the node ``d``; "" if ``d`` has its own embedding.
     """
-    return f"""
-UNWIND $ids AS id
-MATCH (d:{label} {{id: id}})
+    return f"""{part.each(f"d:{label}")}
 {match_vector or "WITH d, d AS v"}
 WHERE v.embedding IS NOT NULL
 WITH collect(d.id) AS ids, collect(v) AS all
@@ -175,9 +171,7 @@ RETURN d.embedding AS vector LIMIT $sample
 
 # Links around entities, facts and episodes
 
-LINKS = f"""
-UNWIND $ids AS id
-MATCH (n:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+LINKS = f"""{part.each("n:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
 WITH DISTINCT id, f
@@ -274,9 +268,7 @@ WITH collect([d, s, o]) AS ends1, {_LINKS} AS links1, collect(d) AS facts, $ids 
     return f"{steps}{_STATEMENTS}\nRETURN {links}, statements\n"
 
 
-MENTIONED_BY = """
-UNWIND $ids AS id
-MATCH (d:Episode {id: id})
+MENTIONED_BY = f"""{part.each("d:Episode")}
 MATCH (d)-[:MENTIONS]->(e:Entity)
 RETURN id, collect(e.id) AS entities
 """
@@ -308,9 +300,7 @@ def facts_with_links(*, things: bool = False) -> str:
     `links`: the subjects and objects of the facts. `statements`: the messages that state them. `named`, only with
     *things*: other facts about the entities ``$things``.
     """
-    return f"""
-UNWIND $ids AS id
-MATCH (d:Fact {{id: id}}){_ENDS}
+    return f"""{part.each("d:Fact")}{_ENDS}
 WITH {_LINKS} AS links, collect(d) AS facts{_NAMED_IN_FACTS if things else ""}{_STATEMENTS}
 RETURN links, statements, {"named" if things else "[] AS named"}
 """
@@ -335,9 +325,7 @@ OPTIONAL MATCH (d)-[:MENTIONS]->(e)
 WITH d, max(CASE WHEN e.id IN $entities THEN 1 ELSE 0 END) > 0 AS mentions"""
     near = """CASE WHEN d.id IN $nearest AND d.embedding IS NOT NULL
     THEN 1.0 - vec.cosineDistance(d.embedding, vecf32($vector)) END"""
-    return f"""
-UNWIND $ids AS id
-MATCH (d:Episode {{id: id}}){mentioned if mentions else ""}
+    return f"""{part.each("d:Episode")}{mentioned if mentions else ""}
 RETURN d.id AS id, d.speaker AS speaker, {"mentions" if mentions else "false AS mentions"},
   d.embedding IS NULL AND NOT d.status IN ['done', 'skipped'] AND size(coalesce(d.flags, [])) = 0 AS unread,
   {near if nearness else "NULL"} AS nearness

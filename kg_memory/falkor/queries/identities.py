@@ -34,9 +34,7 @@ RETURN {part.ENTITY_MAP} AS entity
 """
 """Returns the entity with the id ``$name``, or the entities with that name."""
 
-FACTS = f"""
-UNWIND $ids AS id
-MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
+FACTS = f"""{part.each("s:Entity)-[:SUBJECT_OF]->(f:Fact")}
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT o.id) AS objects, collect(DISTINCT o.key) AS object_keys
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
@@ -49,9 +47,7 @@ RETURN f {{.id, .predicate, .wording, .family, .sentence, .confidence, .edge_typ
 """
 """Returns facts with their subjects, objects, statements and verdicts."""
 
-FACTS_OF_VERDICTS = """
-UNWIND $ids AS id
-MATCH (f:Fact)-[:JUDGED]->(v:Verdict {id: id})
+FACTS_OF_VERDICTS = f"""{part.each("f:Fact)-[:JUDGED]->(v:Verdict")}
 RETURN DISTINCT f.id AS id
 """
 
@@ -68,9 +64,7 @@ RETURN id AS episode, name
 IDENTITY_MAP = """i {.id, .kind, .state, .by, .at, .reason, .confidence, .created_at, .undone_by, .undone_at,
   .undone_reason, .former_key, .former_type, .former_name, .former_created_at}"""
 
-IDENTITY = f"""
-UNWIND $ids AS id
-MATCH (i:Identity {{id: id}})
+IDENTITY = f"""{part.each("i:Identity")}
 OPTIONAL MATCH (i)-[r:ABOUT]->(e:Entity)
 WITH i, collect(CASE WHEN e IS NOT NULL THEN {{role: r.role, entity: {part.ENTITY_MAP}}} END) AS about
 OPTIONAL MATCH (i)-[m:MOVED]->(x)
@@ -91,9 +85,7 @@ RETURN {IDENTITY_MAP} AS identity, about, count(DISTINCT f) AS facts
 ORDER BY identity.created_at DESC, identity.id
 """
 
-KNOWN_OF = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)-[:HELD]->(b:Belief)
+KNOWN_OF = f"""{part.each("e:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END}
 WITH DISTINCT id, f ORDER BY f.said_at DESC, f.id
 RETURN id, collect(f.sentence)[0..$limit] AS sentences
@@ -105,9 +97,7 @@ MATCH (i:Identity)
 RETURN i.id AS id, [text IN [i.by, i.reason, i.undone_by, i.undone_reason] WHERE text IS NOT NULL] AS texts
 """
 
-KNOWN_FACTS = f"""
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})-[:SUBJECT_OF]->(f:Fact)-[:HELD]->(b:Belief)
+KNOWN_FACTS = f"""{part.each("e:Entity")}-[:SUBJECT_OF]->(f:Fact)-[:HELD]->(b:Belief)
 WHERE b.expired_at = {OPEN_END} AND b.invalid_at = {OPEN_END}
 WITH DISTINCT id, f ORDER BY f.said_at DESC, f.id
 WITH id, collect(f)[0..$limit] AS facts

@@ -47,9 +47,7 @@ ORDER BY id LIMIT $limit
 
 STORED = part.each("f:Fact") + " RETURN f.id AS id, f.sentence AS sentence"
 
-ENDED_FACTS = f"""
-UNWIND $ids AS id
-MATCH (e:Episode {{id: id}})-[:STATES]->(f:Fact)
+ENDED_FACTS = f"""{part.each("e:Episode")}-[:STATES]->(f:Fact)
 WITH DISTINCT f
 MATCH (f)-[h:HELD]->(b:Belief)
 WHERE b.created_at <= $believed_at AND b.expired_at > $believed_at AND b.invalid_at <= $as_of

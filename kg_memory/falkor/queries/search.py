@@ -275,9 +275,7 @@ def filter_ids(kind: Kind, passing: str) -> str:
 
     *passing* are the clauses of the filter (see `filters.filter_step`).
     """
-    return f"""
-UNWIND $ids AS id
-MATCH (d:{LABELS[kind]} {{id: id}})
+    return f"""{part.each(f"d:{LABELS[kind]}")}
 WITH d, 1.0 AS score{passing}
 RETURN d.id AS id
 """

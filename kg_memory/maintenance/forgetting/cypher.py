@@ -57,21 +57,15 @@ RETURN DISTINCT id
 """
 """The episodes that were read with a deleted episode in their prompt: up to ``$limit`` after each in its thread."""
 
-MENTIONED = """
-UNWIND $ids AS id
-MATCH (e:Episode {id: id})-[:MENTIONS]->(n:Entity)
+MENTIONED = f"""{part.each("e:Episode")}-[:MENTIONS]->(n:Entity)
 RETURN e.id AS episode, n.id AS id
 """
 
-STATED = """
-UNWIND $ids AS id
-MATCH (e:Episode {id: id})-[:STATES]->(f:Fact)
+STATED = f"""{part.each("e:Episode")}-[:STATES]->(f:Fact)
 RETURN DISTINCT e.id AS episode, f.id AS id
 """
 
-ABOUT = """
-UNWIND $ids AS id
-MATCH (n:Entity {id: id})-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
+ABOUT = f"""{part.each("n:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 RETURN DISTINCT f.id AS id
 """
 
@@ -84,15 +78,11 @@ ORDER BY key
 """
 """Entities with the first and last time that a remaining episode mentions them, NULL if none does."""
 
-MENTIONING = """
-UNWIND $ids AS id
-MATCH (e:Episode)-[:MENTIONS]->(n:Entity {id: id})
+MENTIONING = f"""{part.each("e:Episode)-[:MENTIONS]->(n:Entity")}
 RETURN DISTINCT e.id AS id
 """
 
-FACTS = f"""
-UNWIND $ids AS id
-MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
+FACTS = f"""{part.each("s:Entity)-[:SUBJECT_OF]->(f:Fact")}
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
@@ -126,9 +116,7 @@ RETURN f.id AS fact, b {.id, .cause, .created_at, .expired_at, .valid_at, .inval
   .precision, end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'} AS belief
 """
 
-VERDICTS = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})-[:JUDGED]->(v:Verdict)
+VERDICTS = f"""{part.each("f:Fact")}-[:JUDGED]->(v:Verdict)
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
 RETURN v.id AS id, v.new AS new, v.known AS known, v.reason AS reason, v.episode AS episode, collect(d.id) AS decisions
 """
@@ -139,9 +127,7 @@ WHERE p.origin IN ['learned', 'rules']
 RETURN p.name AS name
 """
 
-COMMUNITIES = """
-UNWIND $ids AS id
-MATCH (c:Community)-[:HAS_MEMBER]->(n:Entity {id: id})
+COMMUNITIES = f"""{part.each("c:Community)-[:HAS_MEMBER]->(n:Entity")}
 WITH DISTINCT c
 MATCH (c)-[:PART_OF*0..20]->(up:Community)
 RETURN DISTINCT up.id AS id

@@ -279,15 +279,7 @@ WHERE id(e) >= $first AND id(e) < $end
 RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.created_at AS created_at, e.kind AS kind
 """
 
-THREADS = """
-UNWIND $ids AS id
-MATCH (e:Episode {id: id})
-WHERE e.thread IS NOT NULL
-RETURN DISTINCT e.thread AS thread
-"""
-
-ALL_THREADS = """
-MATCH (e:Episode)
-WHERE e.thread IS NOT NULL
-RETURN DISTINCT e.thread AS thread
-"""
+THREADS, ALL_THREADS = (
+    f"{episodes}\nWHERE e.thread IS NOT NULL\nRETURN DISTINCT e.thread AS thread\n"
+    for episodes in (part.each("e:Episode"), "\nMATCH (e:Episode)")
+)
