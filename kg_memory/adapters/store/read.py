@@ -15,14 +15,6 @@ from typing import Any
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, Op, Result, SearchItem, SearchOp, validate_op_namespace
 
 from kg_memory.adapters.store import codec, cypher
-from kg_memory.adapters.store.codec import (
-    Filter,
-    check_conditions,
-    hash_value,
-    longest_prefix,
-    select_namespaces,
-    validate_labels,
-)
 from kg_memory.errors import InputError
 from kg_memory.runtime.effects import Vector, embed, fetch, in_step, now, write
 from kg_memory.runtime.flow import Flow
@@ -57,7 +49,7 @@ class ItemSelection:
 
     prefix: str
     marks: list[str]
-    rest: Filter
+    rest: codec.Filter
     alive: int
     rare: str | None = None
 
@@ -65,19 +57,6 @@ class ItemSelection:
         """Return the database query parameters for these conditions, without `rest`, which is checked in Python."""
         mark = {} if self.rare is None else {"mark": self.rare}
         return {"prefix": self.prefix, "marks": self.marks, "alive": self.alive, **mark}
-
-
-@dataclass(frozen=True, slots=True)
-class PageRange:
-    """A page of a list: *limit* items after the first *offset* items."""
-
-    limit: int
-    offset: int
-
-    @property
-    def end(self) -> int:
-        """The number of items up to the end of the page: ``offset + limit``."""
-        return self.offset + self.limit
 
 
 def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
@@ -89,31 +68,29 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
     return None
 
 
-def list_items(selection: ItemSelection, page: PageRange, *, unranked: bool = False) -> Flow[list[Row]]:
+def list_items(selection: ItemSelection, page: range, *, unranked: bool = False) -> Flow[list[Row]]:
     """Return a page of the items that match *selection*, the most recently stored first.
 
-    *unranked*: return only items without a vector.
+    *page*: the places of its items in the list of all. *unranked*: return only items without a vector.
     """
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
         ids = _ids((yield from fetch(query, **selection.params(), unranked=unranked)))
-        matching = yield from _filter_ids(ids, selection.rest, page.end)
-        return (yield from _fetch_in_order(matching[page.offset :], selection.rest, cypher.GET_PLACED))
+        matching = yield from _filter_ids(ids, selection.rest, page.stop)
+        return (yield from _fetch_in_order(matching[page.start :], selection.rest, cypher.GET_PLACED))
     query = cypher.LIST if selection.rare is None else cypher.LIST_MARKED
-    paging = {"unranked": unranked, "skip": page.offset, "limit": page.limit}
+    paging = {"unranked": unranked, "skip": page.start, "limit": len(page)}
     return list((yield from fetch(query, **selection.params(), **paging)))
 
 
-def rank_items(selection: ItemSelection, vector: Vector, page: PageRange) -> Flow[list[Row]]:
+def rank_items(selection: ItemSelection, vector: Vector, page: range) -> Flow[list[Row]]:
     """Return a page of the items that match *selection*, nearest to *vector* first; items without a vector last."""
-    ranked = yield from _nearest(selection, vector, page.end)
-    nearest = ranked[page.offset :]
+    ranked = yield from _nearest(selection, vector, page.stop)
+    nearest = ranked[page.start :]
     if not selection.rest:
         nearest = yield from _read_ranked(nearest)
-    missing = min(page.limit, page.end - len(ranked))
-    if missing <= 0:
-        return nearest
-    others = yield from list_items(selection, PageRange(missing, max(0, page.offset - len(ranked))), unranked=True)
+    missing = range(max(page.start - len(ranked), 0), page.stop - len(ranked))
+    others = (yield from list_items(selection, missing, unranked=True)) if missing else []
     return [*nearest, *others]
 
 
@@ -160,7 +137,7 @@ def _ids(rows: Sequence[Row]) -> list[str]:
     return ids
 
 
-def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]]:
+def _filter_ids(ids: Sequence[str], rest: codec.Filter, enough: int) -> Flow[list[str]]:
     """Return the first *enough* of *ids* whose stored values match the filter *rest*."""
     matching: list[str] = []
     matches = codec.compile_filter(rest)
@@ -178,7 +155,7 @@ def _filter_ids(ids: Sequence[str], rest: Filter, enough: int) -> Flow[list[str]
     return matching[:enough]
 
 
-def _fetch_in_order(ids: Sequence[str], rest: Filter, query: str, **params: Any) -> Flow[list[Row]]:
+def _fetch_in_order(ids: Sequence[str], rest: codec.Filter, query: str, **params: Any) -> Flow[list[Row]]:
     """Read items with the query *query*, and return its rows in the order of *ids*.
 
     Items that were deleted, or that do not match the filter *rest* any more, are left out. *params*: more query
@@ -224,7 +201,7 @@ def validate_op(op: Op) -> Look:
     if not isinstance(op, Look):
         raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
     if not isinstance(op, ListNamespacesOp):
-        validate_labels(op.namespace_prefix if isinstance(op, SearchOp) else op.namespace)
+        codec.validate_labels(op.namespace_prefix if isinstance(op, SearchOp) else op.namespace)
     validate_op_namespace(op)
     if isinstance(op, GetOp):
         return op
@@ -235,7 +212,7 @@ def validate_op(op: Op) -> Look:
             raise InputError(f"query must be a str, got {type(op.query).__name__}")
         _check_filter(op.filter or {})
     else:
-        check_conditions(op.match_conditions or ())
+        codec.check_conditions(op.match_conditions or ())
         if op.max_depth is not None:
             _check_count("max_depth", op.max_depth)
     return op
@@ -250,7 +227,9 @@ def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[li
     alive = (yield from now()) if omit_expired else 0
     queries = list(dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)) if indexed else []
     vectors: dict[str | None, Vector] = dict(zip(queries, (yield from embed(queries, role="query")), strict=True))
-    gets = {place: hash_value([op.namespace, str(op.key)]) for place, op in enumerate(ops) if isinstance(op, GetOp)}
+    gets = {
+        place: codec.hash_value([op.namespace, str(op.key)]) for place, op in enumerate(ops) if isinstance(op, GetOp)
+    }
     others: dict[int, Flow[Any]] = {}
     for place, op in enumerate(ops):
         if isinstance(op, SearchOp):
@@ -277,18 +256,20 @@ def _search(op: SearchOp, alive: int, vector: Vector | None) -> Flow[list[Row]]:
     if not op.limit:
         return []
     marks, rest = codec.split_filter(op.filter or {})
-    selection = ItemSelection(hash_value(op.namespace_prefix), marks, rest, alive, (yield from find_rare_mark(marks)))
-    page = PageRange(min(op.limit, FURTHEST), min(op.offset, FURTHEST))
+    prefix, rare = codec.hash_value(op.namespace_prefix), (yield from find_rare_mark(marks))
+    selection = ItemSelection(prefix, marks, rest, alive, rare)
+    skipped = min(op.offset, FURTHEST)
+    page = range(skipped, skipped + min(op.limit, FURTHEST))
     return (yield from (list_items(selection, page) if vector is None else rank_items(selection, vector, page)))
 
 
 def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]:
-    prefix = hash_value(longest_prefix(op.match_conditions or ()))
+    prefix = codec.hash_value(codec.longest_prefix(op.match_conditions or ()))
     if alive:
         rows = yield from fetch(cypher.NAMESPACES_ALIVE, prefix=prefix, alive=alive)
     else:
         rows = yield from fetch(cypher.NAMESPACES, prefix=prefix)
-    return select_namespaces((tuple(codec.parse_stored_json(row["path"])) for row in rows), op)
+    return codec.select_namespaces((tuple(codec.parse_stored_json(row["path"])) for row in rows), op)
 
 
 def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
