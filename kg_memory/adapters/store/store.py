@@ -6,17 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, cast
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    IndexConfig,
-    Op,
-    PutOp,
-    Result,
-    SearchOp,
-    TTLConfig,
-    ensure_embeddings,
-)
+from langgraph.store import base
 
 from kg_memory.adapters.namespace import validate_memory
 from kg_memory.adapters.store import read, write
@@ -38,7 +28,7 @@ KINDS = ("get", "list", "search")
 """The kinds of reads that are batched separately, so that a get does not wait for the embedding of a query."""
 
 
-class KGStore(Closing, BaseStore):
+class KGStore(Closing, base.BaseStore):
     """A LangGraph `BaseStore` on FalkorDB: get, put, delete, namespaces, filters, search by meaning and expiry (TTL).
 
     Example::
@@ -66,8 +56,8 @@ class KGStore(Closing, BaseStore):
         memory: GraphMemory | None = None,
         *,
         name: str = DEFAULT_NAMESPACE,
-        index: IndexConfig | bool = True,
-        ttl: TTLConfig | None = None,
+        index: base.IndexConfig | bool = True,
+        ttl: base.TTLConfig | None = None,
     ) -> None:
         """Create the store; the class describes the arguments.
 
@@ -82,23 +72,23 @@ class KGStore(Closing, BaseStore):
         self.embeddings = _embeddings(self.index_config, self.memory)
         self._driver = open_item_driver(self.memory.driver, ITEMS, self.embeddings)
         self._sweeper = Sweeper(self.sweep_ttl)
-        self._looks: dict[str, Together[Look, Result]] = {kind: Together(self._alook) for kind in KINDS}
+        self._looks: dict[str, Together[Look, base.Result]] = {kind: Together(self._alook) for kind in KINDS}
         self._changes: Together[ItemChange, None] = Together(self._achange, write.MOST_AT_ONCE)
 
-    def _batch(self, ops: Iterable[Op]) -> Flow[list[Result]]:
+    def _batch(self, ops: Iterable[base.Op]) -> Flow[list[base.Result]]:
         """Run LangGraph store operations, and return their results in order; puts and deletes return None.
 
         Reads run before all writes. Errors: `InputError`, LangGraph's `InvalidNamespaceError`, and `DatabaseError`.
         """
         listed = list(ops)
-        changes = [write.to_item_change(op, self._fields) for op in listed if isinstance(op, PutOp)]
-        looks = {place: read.validate_op(op) for place, op in enumerate(listed) if not isinstance(op, PutOp)}
-        results: list[Result] = [None] * len(listed)
+        changes = [write.to_item_change(op, self._fields) for op in listed if isinstance(op, base.PutOp)]
+        looks = {place: read.validate_op(op) for place, op in enumerate(listed) if not isinstance(op, base.PutOp)}
+        results: list[base.Result] = [None] * len(listed)
         if looks:
             asked = list(looks.values())
             answers = yield Call(partial(self._look, asked), partial(self._looks[self._kind(asked)], asked))
             for (place, op), answer in zip(looks.items(), answers, strict=True):
-                results[place] = by_score(answer) if isinstance(op, SearchOp) else answer
+                results[place] = by_score(answer) if isinstance(op, base.SearchOp) else answer
         if changes:
             yield Call(partial(self._change, changes), partial(self._changes, changes))
         return results
@@ -108,9 +98,9 @@ class KGStore(Closing, BaseStore):
 
         Reads of one kind are batched together.
         """
-        if self.index_config is not None and any(isinstance(op, SearchOp) and op.query for op in looks):
+        if self.index_config is not None and any(isinstance(op, base.SearchOp) and op.query for op in looks):
             return "search"
-        return "get" if all(isinstance(op, GetOp) for op in looks) else "list"
+        return "get" if all(isinstance(op, base.GetOp) for op in looks) else "list"
 
     def _sweep_ttl(self) -> Flow[int]:
         """Delete all expired items and return how many were deleted."""
@@ -140,14 +130,14 @@ class KGStore(Closing, BaseStore):
         """Stop the sweeper thread, and return whether it ended within *timeout* seconds (None: wait until it ends)."""
         return self._sweeper.stop(timeout)
 
-    def _answers(self, looks: Sequence[Look]) -> Flow[list[Result]]:
+    def _answers(self, looks: Sequence[Look]) -> Flow[list[base.Result]]:
         omit_expired = bool((self.ttl_config or {}).get("omit_expired"))
         return read.answer(looks, indexed=self.index_config is not None, omit_expired=omit_expired)
 
-    def _look(self, looks: Sequence[Look]) -> list[Result]:
+    def _look(self, looks: Sequence[Look]) -> list[base.Result]:
         return self._driver.run(self._answers(looks), self.name)
 
-    async def _alook(self, looks: Sequence[Look]) -> list[Result]:
+    async def _alook(self, looks: Sequence[Look]) -> list[base.Result]:
         return await self._driver.arun(self._answers(looks), self.name)
 
     def _apply(self, changes: Sequence[ItemChange]) -> Flow[None]:
@@ -171,21 +161,21 @@ class KGStore(Closing, BaseStore):
         return [None] * len(changes)
 
 
-def _index_config(index: IndexConfig | bool) -> IndexConfig | None:  # noqa: FBT001 - as LangGraph's own argument
+def _index_config(index: base.IndexConfig | bool) -> base.IndexConfig | None:  # noqa: FBT001 - as LangGraph's own
     """Convert the argument *index* of `KGStore` to a LangGraph `IndexConfig`; None if nothing is to be embedded.
 
     Errors: `SettingsError` if it is neither a bool nor a dict.
     """
     if isinstance(index, bool):
-        return cast("IndexConfig", {}) if index else None
+        return cast("base.IndexConfig", {}) if index else None
     if not isinstance(index, dict):
         raise SettingsError(f"index must be a bool or a dict like {{'fields': ['text']}}, got {type(index).__name__}")
     return index
 
 
-def _embeddings(index: IndexConfig | None, memory: GraphMemory) -> Embeddings | None:
+def _embeddings(index: base.IndexConfig | None, memory: GraphMemory) -> Embeddings | None:
     """Return the embedding model that *index* names, or else that of the memory; None if *index* is None."""
     if index is None:
         return None
     embed: Any = index.get("embed") or memory.driver.embedder.embeddings
-    return add_direction(embed if isinstance(embed, Embeddings) else ensure_embeddings(embed), index.get("dims"))
+    return add_direction(embed if isinstance(embed, Embeddings) else base.ensure_embeddings(embed), index.get("dims"))
