@@ -6,19 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kg_memory.models.graph import (
-    OUTCOMES,
-    SOURCES,
-    Community,
-    Decision,
-    Entity,
-    Episode,
-    Fact,
-    PlanOutcome,
-    Precision,
-    Remark,
-    Source,
-)
+from kg_memory.models import graph
 from kg_memory.models.labels import decode_labels
 from kg_memory.temporal.interval import EPOCH, OPEN_END, instant, local_time, show_local
 
@@ -35,7 +23,7 @@ def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
     return [{"first": first, "end": first + size} for first in range(0, 0 if last is None else last + 1, size)]
 
 
-def to_fact(row: Row, score: float | None = None) -> Fact:
+def to_fact(row: Row, score: float | None = None) -> graph.Fact:
     """Convert a database row to a `Fact`, with its search *score*.
 
     The row has the columns `fact`, `belief` (its period), `objects`, `sources` and `linked` (contradicting facts), and
@@ -43,18 +31,13 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
     """
     fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
     valid_at, precision = belief["valid_at"], belief["precision"]
-    end_precision: Precision = belief.get("end_precision") or "instant"
+    end_precision: graph.Precision = belief.get("end_precision") or "instant"
     known_from = belief["known_from"]
-    return Fact(
-        id=fact["id"],
+    return graph.Fact(
+        **{name: fact[name] for name in ("id", "subject", "predicate", "sentence", "wording", "confidence")},
         kind=fact.get("kind") or "state",
         outcome=_outcome(belief, row["linked"]),
-        subject=fact["subject"],
-        predicate=fact["predicate"],
         objects=tuple(row["objects"]),
-        sentence=fact["sentence"],
-        wording=fact["wording"],
-        confidence=fact["confidence"],
         edge_type=fact["edge_type"] or "semantic",
         valid_at=show_local(valid_at, precision, sources),
         invalid_at=show_local(belief["invalid_at"], end_precision, sources),
@@ -79,9 +62,9 @@ def to_fact(row: Row, score: float | None = None) -> Fact:
     )
 
 
-def to_source(source: Row) -> Source:
+def to_source(source: Row) -> graph.Source:
     """Convert a result map made by `fragments.map_source` to a `Source`, a quote of a message that states a fact."""
-    return Source(**_decode_labels({**source, "at": local_time(source["at"], source["offset"])}))
+    return graph.Source(**_decode_labels({**source, "at": local_time(source["at"], source["offset"])}))
 
 
 def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +78,7 @@ def as_known(row: Row, at: int) -> Row:
 
     *at* is in microseconds since the epoch. At most the first `SOURCES` sources are kept.
     """
-    return {**row, "sources": [source for source in row["sources"] if source["saved_at"] <= at][:SOURCES]}
+    return {**row, "sources": [source for source in row["sources"] if source["saved_at"] <= at][: graph.SOURCES]}
 
 
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
@@ -108,7 +91,7 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
     own = _known_period(belief)
     for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
         overlaps = rival["known_from"] < belief["invalid_at"] and belief["known_from"] < rival["invalid_at"]
-        if rival["ruling"] in OUTCOMES:
+        if rival["ruling"] in graph.OUTCOMES:
             if not rival["preferred"] or belief["invalid_at"] < OPEN_END:
                 links["superseded_by" if rival["preferred"] else "supersedes"][rival["id"]] = None
         elif rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
@@ -120,9 +103,9 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
     return {name: tuple(ids) for name, ids in links.items()}
 
 
-def _outcome(belief: Row, linked: Iterable[Row]) -> PlanOutcome | None:
+def _outcome(belief: Row, linked: Iterable[Row]) -> graph.PlanOutcome | None:
     """Return the outcome of a plan, such as "fulfilled"; None for other facts. *belief*, *linked*: see `find_links`."""
-    outcomes = (rival["ruling"] for rival in linked if rival["ruling"] in OUTCOMES and rival["preferred"])
+    outcomes = (rival["ruling"] for rival in linked if rival["ruling"] in graph.OUTCOMES and rival["preferred"])
     return next(outcomes, None) if belief["invalid_at"] < OPEN_END else None
 
 
@@ -140,12 +123,10 @@ def to_datetime(at: int) -> datetime:
     return instant(at) or EPOCH
 
 
-def to_entity(entity: Row, score: float | None = None) -> Entity:
+def to_entity(entity: Row, score: float | None = None) -> graph.Entity:
     """Convert a result map made by `fragments.ENTITY_MAP` to an `Entity` with its search *score*."""
-    return Entity(
-        id=entity["id"],
-        name=entity["name"],
-        type=entity["type"],
+    return graph.Entity(
+        **{name: entity[name] for name in ("id", "name", "type")},
         aliases=tuple(entity["aliases"]),
         summary=entity["summary"] or "",
         first_seen=instant(entity["first_seen"]),
@@ -154,14 +135,10 @@ def to_entity(entity: Row, score: float | None = None) -> Entity:
     )
 
 
-def to_episode(episode: Row, score: float | None = None) -> Episode:
+def to_episode(episode: Row, score: float | None = None) -> graph.Episode:
     """Convert a result map made by `fragments.EPISODE_MAP` to an `Episode`, a message or text, with its *score*."""
-    times: dict[str, Any] = {
-        "at": local_time(episode["at"], episode["offset"]),
-        "created_at": to_datetime(episode["created_at"]),
-    }
-    times["expires_at"] = instant(episode.get("expires_at"))
-    return Episode(**_decode_labels({**episode, **times}), score=score)
+    times = {**_times_of(episode), "expires_at": instant(episode.get("expires_at"))}
+    return graph.Episode(**_decode_labels({**episode, **times}), score=score)
 
 
 def tell_times(episode: Row) -> dict[str, Any]:
@@ -169,14 +146,18 @@ def tell_times(episode: Row) -> dict[str, Any]:
 
     `at` is the time of the message, in the time zone of its speaker; `created_at` is in UTC.
     """
-    times = {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
-    told = {**episode, **{name: time.isoformat() for name, time in times.items()}}
+    told = {**episode, **{name: time.isoformat() for name, time in _times_of(episode).items()}}
     return {name: value for name, value in told.items() if name != "offset"}
 
 
-def to_community(community: Row, score: float | None = None) -> Community:
+def _times_of(episode: Row) -> dict[str, datetime]:
+    """Return the times `at`, in the time zone of the speaker, and `created_at` of the result map *episode*."""
+    return {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
+
+
+def to_community(community: Row, score: float | None = None) -> graph.Community:
     """Convert a result map with `id`, `name`, `summary` and `level` to a `Community` with its search *score*."""
-    return Community(
+    return graph.Community(
         id=community["id"],
         name=community["name"],
         summary=community["summary"] or "",
@@ -185,18 +166,18 @@ def to_community(community: Row, score: float | None = None) -> Community:
     )
 
 
-def to_remark(row: Row) -> Remark:
+def to_remark(row: Row) -> graph.Remark:
     """Convert a result map to a `Remark`: a note that a fact stated by a message has ended, is disputed or was refused.
 
     *row* is an item of `remarks` in a row of the query `episodes.EPISODES_WITH_REMARKS`.
     """
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
-    precision: Precision = row["precision"] or "instant"
+    precision: graph.Precision = row["precision"] or "instant"
     end = {"at": show_local(row["until"], precision, row["said"]), "precision": precision}
-    return Remark(**fields, **(end if row["kind"] in ("ended", *OUTCOMES) else {}))
+    return graph.Remark(**fields, **(end if row["kind"] in ("ended", *graph.OUTCOMES) else {}))
 
 
-def to_decision(decision: Row) -> Decision:
+def to_decision(decision: Row) -> graph.Decision:
     """Convert a result map to a `Decision` that a person made about a verdict (how two facts relate)."""
     fields = {name: decision[name] for name in ("id", "decision", "by", "reason", "ruling")}
-    return Decision(**fields, at=to_datetime(decision["at"]))
+    return graph.Decision(**fields, at=to_datetime(decision["at"]))
