@@ -104,9 +104,8 @@ class ShadowGraph:
 @contextmanager
 def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
     """Yield a new, empty `ShadowGraph` (temporary graph) on the server of the graph *key*; delete it at the end."""
-    database.query(
-        key, "RETURN 1", {}, write=False
-    )  # wakes the graph, and follows the graph if a cluster has moved it to another server
+    # This wakes the graph, and follows the graph if a cluster has moved it to another server.
+    database.query(key, "RETURN 1", {}, write=False)
     with _map_errors():
         shared = database.client(key).connection_pool
         own = _pool_like(shared)
