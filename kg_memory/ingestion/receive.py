@@ -21,7 +21,7 @@ from kg_memory.ingestion.postings import NEIGHBOUR_LENGTH, index_words, readable
 from kg_memory.ingestion.records import EpisodeRecord, Piece, PreviousMessage
 from kg_memory.ingestion.state import Draft, Update, spare_loop
 from kg_memory.models.graph import EpisodeKind
-from kg_memory.models.labels import encode_labels, read_labels
+from kg_memory.models.labels import Labels, encode_labels, read_labels
 from kg_memory.runtime.effects import fetch, now, write
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import NO_REDACTION, RedactHook, Settings
@@ -234,13 +234,14 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
     if not content.strip() and kind != EpisodeKind.BLOCK:
         raise InputError("the content is empty after the redact hook: leave the message out")
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
-    texts = {name: _validate_text(name, state.get(name)) for name in ("speaker", "thread", "source", "source_id")}
-    speaker = redact_text(texts["speaker"] or "", hook) or None
+    names = ("speaker", "thread", "source", "source_id")
+    texts: dict[str, Any] = {name: _validate_text(name, state.get(name)) for name in names}
+    texts["speaker"] = redact_text(texts["speaker"] or "", hook) or None
+    speaker, thread, source, source_id = texts.values()
     at, offset = parse_at(state.get("at"), created_at)
     content = replace_unstorable(content)
     if kind == EpisodeKind.FACT:
         content = complete_content(content)
-    source, source_id, thread, trust = texts["source"], texts["source_id"], texts["thread"], state.get("trust")
     parts = ("id", source, source_id) if source_id else (kind, content, speaker, thread, str(at))
     id_ = episode_id(namespace, parts)
     return EpisodeRecord(
@@ -248,18 +249,15 @@ def validate_episode(state: Row, settings: Settings, created_at: int) -> Episode
         kind=kind,
         content=content,
         at=at,
-        speaker=speaker,
         offset=offset,
         created_at=created_at,
-        trust=1.0 if trust is None else validate_number("trust", trust, 0, 1),
+        trust=1.0 if state.get("trust") is None else validate_number("trust", state["trust"], 0, 1),
         labels=_validate_labels(state.get("labels"), hook),
         expires_at=_expiry(state.get("expires_at"), created_at, settings.default_ttl),
         flags=_injection_flags(hide_payloads(content, kind)),
         # Declared facts without a thread are not part of a conversation and have no neighbours.
         thread_key=thread_key(f"fact {id_}" if kind == EpisodeKind.FACT and thread is None else thread),
-        thread=thread,
-        source=source,
-        source_id=source_id,
+        **texts,
     )
 
 
@@ -270,14 +268,13 @@ def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
     """
     if labels is None or labels == {}:
         return None
-    cleaned = read_labels(labels)
-    for key, value in cleaned.items():
-        values = (
-            redact_text(replace_unstorable(item), hook) if isinstance(item, str) else item
-            for item in (value if isinstance(value, tuple) else (value,))
-        )
-        cleaned[key] = tuple(values) if isinstance(value, tuple) else next(values)
-    return encode_labels(cleaned)
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(clean, value))
+        return redact_text(replace_unstorable(value), hook) if isinstance(value, str) else value
+
+    return encode_labels(Labels({key: clean(value) for key, value in read_labels(labels).items()}))
 
 
 def _injection_flags(content: str) -> list[Flag]:
