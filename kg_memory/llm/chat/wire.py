@@ -211,15 +211,15 @@ def reply_from_error(error: Exception) -> Reply | None:
     choice, usage = completion.choices[0], ONE_CALL
     if counts := completion.usage:
         cached = getattr(counts.prompt_tokens_details, "cached_tokens", None)
-        usage = Usage(
-            calls=1,
-            input_tokens=counts.prompt_tokens or 0,
-            output_tokens=counts.completion_tokens or 0,
-            cached_tokens=cached or 0,
-        )
+        usage = _usage_of(counts.prompt_tokens, counts.completion_tokens, cached)
     text = replace_controls(choice.message.content or "")
     refusal = "its content filter" if choice.finish_reason == "content_filter" else None
     return Reply(text, cut_off=choice.finish_reason == "length", refusal=refusal, usage=usage)
+
+
+def _usage_of(input_: int | None, output: int | None, cached: int | None) -> Usage:
+    """Return the usage of one request from its numbers of tokens, each None if the server did not send it."""
+    return Usage(calls=1, input_tokens=input_ or 0, output_tokens=output or 0, cached_tokens=cached or 0)
 
 
 def _read_message(message: AIMessage, parsed: Any) -> Reply:
@@ -229,12 +229,8 @@ def _read_message(message: AIMessage, parsed: Any) -> Reply:
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
     refusal = _read_refusal(message) or (f"it ended with {reason}" if reason in REFUSAL_REASONS else None)
     counts: Any = getattr(message, "usage_metadata", None) or {}  # a message with an unusual role has none
-    usage = Usage(
-        calls=1,
-        input_tokens=counts.get("input_tokens") or 0,
-        output_tokens=counts.get("output_tokens") or 0,
-        cached_tokens=(counts.get("input_token_details") or {}).get("cache_read") or 0,
-    )
+    cached = (counts.get("input_token_details") or {}).get("cache_read")
+    usage = _usage_of(counts.get("input_tokens"), counts.get("output_tokens"), cached)
     values = tuple(call["args"] for call in getattr(message, "tool_calls", None) or ())
     values = values or (() if parsed is None else (parsed,))
     text = str(message.text)
