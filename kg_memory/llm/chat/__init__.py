@@ -17,16 +17,8 @@ from pydantic import BaseModel, SecretStr
 
 from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
 from kg_memory.llm import retry
+from kg_memory.llm.chat import wire
 from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, first_answer, is_refusal, parse, salvage
-from kg_memory.llm.chat.wire import (
-    AnswerFormat,
-    ChatRequest,
-    Reply,
-    formats_for,
-    make_request,
-    read_all,
-    reply_from_error,
-)
 from kg_memory.llm.embeddings import NO_KEY, http_clients, limiter_of, model_name_of, secrets_of
 from kg_memory.llm.prompts import render_prompt, schema_text
 from kg_memory.models.operations import Usage
@@ -150,14 +142,14 @@ class ChatModel:
         if not isinstance(model, BaseChatModel):
             raise SettingsError(f"model must be a LangChain chat model or 'offline', got {type(model).__name__}")
         self.model = model
-        self._asked = read_all(model)
+        self._asked = wire.read_all(model)
         self._repairs = repairs
         self._retry_policy = retry_policy or retry.RetryPolicy()
         self._sleeper = sleeper or retry.Sleeper()
-        self._formats = formats_for(model)
+        self._formats = wire.formats_for(model)
         # What the server supports, learned from its first replies.
         self._format, self._takes_temperature = self._formats[0], True
-        self._empty_replies: Counter[AnswerFormat] = Counter()
+        self._empty_replies: Counter[wire.AnswerFormat] = Counter()
         self.limiter = limiter or limiter_of(model, self.name)
 
     @property
@@ -208,8 +200,8 @@ class ChatModel:
         return parsed.answer
 
     def _request_reply(
-        self, messages: tuple[BaseMessage, ...], ask: Ask, form: AnswerFormat
-    ) -> Flow[tuple[Reply, AnswerFormat]]:
+        self, messages: tuple[BaseMessage, ...], ask: Ask, form: wire.AnswerFormat
+    ) -> Flow[tuple[wire.Reply, wire.AnswerFormat]]:
         """Send *messages* to the model; return its reply, and the answer format (a way to request JSON) that worked.
 
         *form*: the format to try first. If it is not supported, or the reply is empty, the next format is tried.
@@ -220,7 +212,7 @@ class ChatModel:
         while True:
             with_schema = _append_schema(messages, ask) if form.needs_schema_text else messages
             try:
-                reply = yield from self._send(ChatRequest(with_schema, ask.prompt, form, temperature))
+                reply = yield from self._send(wire.ChatRequest(with_schema, ask.prompt, form, temperature))
             except Exception as error:  # noqa: BLE001 - raised below
                 failure, fallback = retry.diagnose(error, secrets_of(self.model)), self._format_after(form)
                 if temperature and failure.status in UNSUPPORTED and "temperature" in failure.reason.lower():
@@ -228,7 +220,7 @@ class ChatModel:
                 elif fallback is not None and _is_unsupported(error, failure):
                     form = fallback
                 else:
-                    probe = make_request(self._asked, ChatRequest((PROBE,), ask.prompt, form, temperature))
+                    probe = wire.make_request(self._asked, wire.ChatRequest((PROBE,), ask.prompt, form, temperature))
                     failure = yield from retry.blame_input(failure, probe, retry.timeout_of(self.model))
                     raise to_error(failure, self.name) from failure.cause
                 continue
@@ -251,26 +243,26 @@ class ChatModel:
     def _refusal(self, ask: Ask, how: str) -> ModelRefusal:
         return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
 
-    def _format_after(self, form: AnswerFormat) -> AnswerFormat | None:
+    def _format_after(self, form: wire.AnswerFormat) -> wire.AnswerFormat | None:
         """Return the answer format to try if the server does not support *form*; None if *form* is the last one."""
         return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
 
-    def _send(self, request: ChatRequest) -> Flow[Reply]:
+    def _send(self, request: wire.ChatRequest) -> Flow[wire.Reply]:
         """Send *request* to the model, with retries and within the rate limit, and return the reply.
 
         If an error contains a reply, such as a truncated one, this reply is returned instead.
         """
         tokens = sum(estimate_tokens(str(message.content)) for message in request.messages)
         try:
-            reply: Reply = yield from retry.with_retries(
-                retry.within(retry.timeout_of(self.model), make_request(self._asked, request)),
+            reply: wire.Reply = yield from retry.with_retries(
+                retry.within(retry.timeout_of(self.model), wire.make_request(self._asked, request)),
                 self._retry_policy,
                 self.limiter,
                 self._sleeper,
                 tokens,
             )
         except Exception as error:
-            partial_reply = reply_from_error(error)
+            partial_reply = wire.reply_from_error(error)
             if partial_reply is None:
                 raise
             return partial_reply
@@ -283,7 +275,7 @@ def _larger(one: ParsedAnswer | None, other: ParsedAnswer | None) -> ParsedAnswe
     return max((one, other), key=lambda parsed: parsed.size if parsed else 0)
 
 
-def _parse(reply: Reply, ask: Ask) -> ParsedAnswer:
+def _parse(reply: wire.Reply, ask: Ask) -> ParsedAnswer:
     """Return the answer to *ask* in *reply*: from the values that the provider has parsed, or else from its text.
 
     Raises: `InvalidAnswer` if neither contains a valid answer.
@@ -304,7 +296,7 @@ def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMes
     return (HumanMessage(first), *messages[1:])
 
 
-def _repair_messages(question: str, reply: Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
+def _repair_messages(question: str, reply: wire.Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
     """Return messages that ask the model *question* again, because its *reply* was invalid.
 
     They ask for a shorter answer if the reply was cut off, otherwise for a correction. *reason* says what was invalid.
@@ -319,13 +311,13 @@ def _repair_messages(question: str, reply: Reply, reason: str, ask: Ask) -> tupl
     return (HumanMessage(question), AIMessage(reply.text[:MAX_QUOTED_ANSWER] or "(nothing)"), HumanMessage(note))
 
 
-def _describe_invalid(name: str, ask: Ask, reply: Reply, reason: str) -> str:
+def _describe_invalid(name: str, ask: Ask, reply: wire.Reply, reason: str) -> str:
     if reply.cut_off:
         return f"the answer of {name} to {ask.prompt.name} was cut off: raise its max_tokens, or lower chunk_size"
     return f"{name} gave no valid answer to {ask.prompt.name} ({reason}): use a model that is better at JSON"
 
 
-def _defect(reply: Reply) -> str:
+def _defect(reply: wire.Reply) -> str:
     return "cut off" if reply.cut_off else "empty" if not reply.text.strip() else "unreadable"
 
 
