@@ -20,8 +20,8 @@ from pydantic import SecretStr
 
 from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
 from kg_memory.llm import retry
-from kg_memory.runtime.effects import Call, Embeddings, Vector, work_on
-from kg_memory.runtime.flow import Flow, arun, run
+from kg_memory.runtime.effects import Call, Embeddings, Vector, both, work_on
+from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import PerLoop
 from kg_memory.text.tokenise import estimate_tokens
 
@@ -269,17 +269,14 @@ class ReliableEmbeddings:
         self._query_policy = replace(retry_policy, **least)
         self._sleeper = sleeper
 
-    def embed_documents(self, texts: list[str]) -> list[Vector]:
-        return run(self._embed(texts, query=False), Call.run)
+    def _embed_documents(self, texts: list[str]) -> Flow[list[Vector]]:
+        return self._embed(texts, query=False)
 
-    def embed_query(self, text: str) -> Vector:
-        return run(self._embed([text], query=True), Call.run)[0]
+    def _embed_query(self, text: str) -> Flow[Vector]:
+        return (yield from self._embed([text], query=True))[0]
 
-    async def aembed_documents(self, texts: list[str]) -> list[Vector]:
-        return await arun(self._embed(texts, query=False), Call.arun)
-
-    async def aembed_query(self, text: str) -> Vector:
-        return (await arun(self._embed([text], query=True), Call.arun))[0]
+    embed_documents, aembed_documents = both(_embed_documents)
+    embed_query, aembed_query = both(_embed_query)
 
     def embed_ahead(self, texts: Sequence[str]) -> bool:
         """Start to embed *texts* in the background, so that their vectors are ready when they are needed.
