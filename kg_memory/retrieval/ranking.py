@@ -131,24 +131,14 @@ class QuestionView:
         return self.centers or self.named
 
 
-Feature = Literal[
-    "stated_at",
-    "periods",
-    "confidence",
-    "trust",
-    "sources",
-    "mentions",
-    "links",
-    "used",
-    "used_at",
-    "hops",
-    "entities",
-    "names",
-    "predicate",
-    "text",
-    "similarity",
-    "answer",
+Measure = Literal[
+    "stated_at", "periods", "confidence", "trust", "sources", "mentions", "links", "used", "used_at", "hops"
 ]
+Words = Literal["entities", "names", "predicate", "text"]
+OfTheBest = Literal["similarity", "answer"]
+"""Features that take long to read, and are read for the best results only."""
+Feature = Literal[Measure, Words, OfTheBest]
+"""The name of a field of `Features`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 from kg_memory.errors import InputError
 from kg_memory.falkor.queries import features as cypher
@@ -17,6 +17,7 @@ from kg_memory.retrieval.ranking import (
     Feature,
     Features,
     Instants,
+    OfTheBest,
     QuestionView,
     Rankings,
     Reranker,
@@ -158,7 +159,7 @@ QUERIES: tuple[tuple[Kind, str, tuple[Feature, ...]], ...] = (
     ("episodes", cypher.EPISODES_LINK, ("links",)),
 )
 """The database queries for features. Hops and mentions are counted from the entities that a query returns."""
-OF_THE_BEST: tuple[Feature, ...] = ("similarity", "answer")
+OF_THE_BEST: tuple[Feature, ...] = get_args(OfTheBest)
 SIMILARITIES: Mapping[Kind, str] = {
     "facts": cypher.FACTS_ALIKE,
     "entities": cypher.ENTITIES_ALIKE,
