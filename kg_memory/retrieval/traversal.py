@@ -312,28 +312,20 @@ class BreadthFirst(Part):
     many of the latest."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        links, weights = yield from walk_breadth_first(start, instants, self.max_hops, self.facts_a_hop, NEIGHBOURS)
+        """Return the facts up to `max_hops` steps away from *start*, and the weights of all entities reached.
+
+        *start*: weights by entity id, halved after one step.
+        """
+        row = yield from _read_walk(list(start), instants, self.max_hops, self.facts_a_hop, NEIGHBOURS)
+        statements = parse_statements(row.get("statements", ""))
+        links: Links = {}
+        weights, origins = dict(start), dict(start)
+        for hop in range(1, self.max_hops + 1):
+            near = parse_links(row.get(f"links{hop}", ""), statements)
+            links |= near
+            origins = _neighbours(near, origins, weights)
+            weights |= {id_: weight / (1 + hop) for id_, weight in origins.items()}
         return links, weights
-
-
-def walk_breadth_first(
-    start: Mapping[str, float], instants: Instants, hops: int, facts: int, neighbours: int
-) -> Flow[tuple[Links, Activity]]:
-    """Return the facts up to *hops* steps away from the entities *start*, and the weights of all entities reached.
-
-    *start*: weights by entity id, halved after one step. *facts*: the maximum number of facts to follow from an entity.
-    *neighbours*: the maximum number of entities to continue from.
-    """
-    row = yield from _read_walk(list(start), instants, hops, facts, neighbours)
-    statements = parse_statements(row.get("statements", ""))
-    links: Links = {}
-    weights, origins = dict(start), dict(start)
-    for hop in range(1, hops + 1):
-        near = parse_links(row.get(f"links{hop}", ""), statements)
-        links |= near
-        origins = _neighbours(near, origins, weights, neighbours)
-        weights |= {id_: weight / (1 + hop) for id_, weight in origins.items()}
-    return links, weights
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: int = MOST_SORTED) -> Flow[Links]:
@@ -361,14 +353,14 @@ def _read_walk(
     return rows[0] if rows else {}
 
 
-def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float], most: int) -> Activity:
+def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float]) -> Activity:
     """Return ``{entity id: weight}`` for the entities that share the largest number of facts with *origins*.
 
     *origins*: entities with weights. An entity gets the highest weight of those with which it shares a fact. *near*:
-    the facts. *reached*: entities to exclude. *most*: the maximum number of entities.
+    the facts. *reached*: entities to exclude. At most `NEIGHBOURS` entities are returned.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
-    weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:most]}
+    weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:NEIGHBOURS]}
     for link in near.values():
         best = max((origins[id_] for id_ in link.entities if id_ in origins), default=0.0)
         for id_ in link.entities:
