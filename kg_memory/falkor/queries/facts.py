@@ -168,8 +168,7 @@ FACTS_AROUND = f"""{part.each("e:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 WITH DISTINCT f
 WHERE NOT f.id IN $known
 WITH f
-MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
+{part.MATCH_HELD}
 WITH f, h, b ORDER BY b.known_from DESC, f.id LIMIT $limit
 {part.TELL_FACTS}
 ORDER BY belief.known_from DESC, fact.id

@@ -20,8 +20,7 @@ _LENGTH = f"CASE b.precision {' '.join(f'WHEN {unit!r} THEN {width}' for unit, w
 
 FACTS_HELD = f"""{part.each("f:Fact")}
 WITH f, coalesce(f.kind, 'state') = 'state' AS lasts
-MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
+{part.MATCH_HELD}
 WITH f, b, CASE WHEN lasts OR b.invalid_at < {OPEN_END} THEN b.invalid_at ELSE b.known_from + {_LENGTH} + 1 END AS until
 RETURN f.id AS id, collect([b.valid_at, b.known_from, until]) AS periods
 """
@@ -96,8 +95,7 @@ RETURN {_COUNTED}
 
 NEXT_TO = f"""{part.each("n:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
 WITH DISTINCT f
-MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
+{part.MATCH_HELD}
 WITH DISTINCT f
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)
 WITH DISTINCT e LIMIT $limit
@@ -172,8 +170,7 @@ RETURN d.embedding AS vector LIMIT $sample
 # Links around entities, facts and episodes
 
 LINKS = f"""{part.each("n:Entity")}-[:SUBJECT_OF|OBJECT_IS]-(f:Fact)
-MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
+{part.MATCH_HELD}
 WITH DISTINCT id, f
 ORDER BY f.said_at DESC, f.id LIMIT $limit
 MATCH (f)-[:SUBJECT_OF|OBJECT_IS]-(e:Entity)

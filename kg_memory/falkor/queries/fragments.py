@@ -120,6 +120,7 @@ BELIEVED = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b
   AND b.known_from < $until"""
 """The condition that ``b`` was believed at ``$believed_at`` and true at some time in ``[$since, $until)``."""
 HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
+MATCH_HELD = f"MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)\nWHERE {HOLDS}"
 """`BELIEVED`, and the relation ``h`` is HELD, or ``$unreviewed`` allows proposed beliefs."""
 
 

@@ -239,8 +239,7 @@ def exact_vector_search(kind: Kind, post_filter: str, first: str = "") -> str:
     """
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
-    every = f"""
-MATCH (d:{LABELS[kind]})"""
+    every = f"\nMATCH (d:{LABELS[kind]})"
     # The call of the index makes the query fail while the graph is re-embedded: the index is missing then.
     return f"""
 CALL db.idx.vector.queryNodes('{label}', 'embedding', 1, vecf32($vector)) YIELD node
@@ -301,8 +300,7 @@ ORDER BY known_from, sentence
 
 FACTS_BY_ID = f"""{part.each("f:Fact")}
 WITH f
-MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)
-WHERE {part.HOLDS}
+{part.MATCH_HELD}
 WITH f, h, b
 OPTIONAL MATCH (x)-[:STATES]->(f)
 WITH f, h, b, count(x) AS stated, sum(CASE WHEN {part.UNEXPIRED} THEN 1 ELSE 0 END) AS unexpired
