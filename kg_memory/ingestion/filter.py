@@ -18,8 +18,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text import read_table
 from kg_memory.text.context_markers import SUPPLIED, ZEPH_HEAD, Marker
-from kg_memory.text.small_talk import says_nothing
-from kg_memory.text.tokenise import find_all, replace_matches
+from kg_memory.text.tokenise import find_all, replace_matches, says_nothing
 
 PHATIC = "a greeting, thanks or the like: there is nothing in it to remember"
 SUSPECT = "it looks like a prompt injection ({}): if it is harmless, read it with `kg-memory retry --skipped ID`"

@@ -29,8 +29,7 @@ from kg_memory.runtime.flow import Flow, at_all
 from kg_memory.settings import Settings
 from kg_memory.temporal.interval import SESSION_GAP
 from kg_memory.text.sentences import content_stems, split_sentences
-from kg_memory.text.small_talk import is_filler
-from kg_memory.text.tokenise import has_words
+from kg_memory.text.tokenise import has_words, is_filler
 
 BEFORE_ABSENT = 3
 """The number of best facts that come before ended facts without a replacement."""

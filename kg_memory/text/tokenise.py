@@ -5,6 +5,8 @@ are stemmed as English. Scripts without spaces between words are cut into pairs 
 function words first), Thai, Lao, Khmer and Burmese; Japanese, where Han, hiragana and katakana are separate runs; and
 Korean, whose words have endings. A run of one character is a word itself (a lone hiragana is a particle and dropped);
 so is an emoji, in any skin tone, and a flag. Simplified and traditional Chinese are not folded together.
+
+This module also recognises messages without words worth indexing, such as greetings (`says_nothing`, `is_filler`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from math import ceil
 from threading import Lock
 
 from snowballstemmer.english_stemmer import EnglishStemmer
+
+from kg_memory.text import read_table
+from kg_memory.text.identity import canonical_sentence
 
 # Stored in each graph as the version of its word index; a graph with a newer one is refused.
 VERSION = 1
@@ -249,3 +254,62 @@ def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
                 break
             yield match
             offset = match.end()
+
+
+# Messages without content: greetings, thanks, praise, and acknowledgements such as "Noted."
+
+LONGEST_GREETING = 120
+"""The most characters of a message that may have no content."""
+_PHRASES = {name: words.replace("\n", "") for name, words in read_table(__package__, "small_talk.toml").items()}
+_PRAISE = _PHRASES["reaction"].replace("<very>", "(?:(?:very|really|pretty|super|how) )?")
+_PHRASES["reaction"] = _PRAISE.replace("<good>", f"(?:{_PHRASES['good']})")
+_PROPOSES = re.compile(_PHRASES["proposal"], re.IGNORECASE)
+# Emoji that mean yes or no.
+_ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
+
+
+def _repeated(*kinds: str) -> re.Pattern[str]:
+    """Return a pattern of one or more phrases of *kinds*, the names of lists in ``small_talk.toml``."""
+    return re.compile(rf"(?:(?:{'|'.join(_PHRASES[kind] for kind in kinds)})(?:\s+|$))+")
+
+
+_COURTESY = _repeated("courtesy", "added")
+_COURTESY_OR_REACTION = _repeated("courtesy", "reaction", "added")
+_ONLY_ADDED = _repeated("added")
+_ANY = _repeated("courtesy", "reaction", "receipt", "assent", "added")
+_RECEIPT = re.compile(rf"(?:^|\s)(?:{_PHRASES['receipt']})(?:\s|$)")
+
+
+def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str] = ()) -> bool:
+    """Return whether the message *content* is only a greeting, thanks, a farewell or laughter, such as "Hello Ann!".
+
+    *people* are names that may be part of a greeting. Praise such as "Sounds great!" counts as well, unless one of the
+    earlier messages *before* seems to ask or propose something, because it is then an answer.
+    """
+    if len(content) > LONGEST_GREETING or not _ANSWERS.isdisjoint(content):
+        return False
+    text = canonical_sentence(content)
+    if not text:
+        return True
+    names = {part for name in map(canonical_sentence, people) for part in (name, *name.split()[:1])}
+    for name in sorted(names, key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
+    text = " ".join(text.split())
+    phrases = _COURTESY if any(map(_PROPOSES.search, before)) else _COURTESY_OR_REACTION
+    return bool(phrases.fullmatch(text)) and not _ONLY_ADDED.fullmatch(text)
+
+
+def is_filler(content: str, before: str | None) -> bool:
+    """Return whether the message *content* has nothing worth finding: "Noted.", "Got it, thanks!", "Sure!".
+
+    *before* is the previous message, by another speaker. If it asks or proposes something, or is None (unknown),
+    "Sure!" counts as an answer, and the result is False.
+    """
+    if len(content) > LONGEST_GREETING or not _ANSWERS.isdisjoint(content):
+        return False
+    nothing, text = says_nothing(content), " ".join(canonical_sentence(content).split())
+    if not nothing and (not _ANY.fullmatch(text) or _ONLY_ADDED.fullmatch(text)):
+        return False
+    if before is not None and not _PROPOSES.search(before):
+        return True
+    return says_nothing(content, before=["?"]) if nothing else _RECEIPT.search(text) is not None

@@ -12,7 +12,7 @@ from kg_memory.errors import SettingsError
 from kg_memory.ingestion.filter import LONGEST_TURN, surprise
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
-from kg_memory.text.small_talk import LONGEST, is_filler, says_nothing
+from kg_memory.text.tokenise import LONGEST_GREETING, is_filler, says_nothing
 from tests.ingestion.conftest import Open
 from tests.scripted import HashEmbeddings
 
@@ -44,7 +44,7 @@ CONTENTS = (
 ).split(" | ")
 
 
-@pytest.mark.parametrize("content", [*CONTENTS, "ha" * LONGEST, "Hi " * LONGEST])
+@pytest.mark.parametrize("content", [*CONTENTS, "ha" * LONGEST_GREETING, "Hi " * LONGEST_GREETING])
 def test_says_nothing_is_false_for_possible_content(content):
     assert not says_nothing(content, PEOPLE)
 

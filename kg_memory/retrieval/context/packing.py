@@ -15,10 +15,9 @@ from itertools import chain
 from kg_memory.models.graph import KINDS, Community, Entity, Episode, Fact, Kind, Value
 from kg_memory.models.results import Line, SearchResults
 from kg_memory.retrieval.context.lines import id_of, when_beside
-from kg_memory.text import small_talk
 from kg_memory.text.dated import period_in_words, without_dates
 from kg_memory.text.sentences import LONGEST_TEXT, content_stems, fold, is_quote, split_sentences
-from kg_memory.text.tokenise import estimate_tokens, has_words, terms
+from kg_memory.text.tokenise import estimate_tokens, has_words, is_filler, terms
 
 Group = tuple[Value, ...]
 """Results that share a line: they say the same, or are an episode and facts in its words. The first gives the kind."""
@@ -293,7 +292,7 @@ def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
         return False
     sentences = split_sentences(episode.content[: LONGEST_TEXT * 2])
     return all(
-        content_stems(sentence.text) <= asked if sentence.asks else small_talk.is_filler(sentence.text, "")
+        content_stems(sentence.text) <= asked if sentence.asks else is_filler(sentence.text, "")
         for sentence in sentences
     )
 
@@ -327,7 +326,7 @@ def _only_asks(value: Value) -> bool:
     """Return whether *value* is a message that has only questions and courtesies: "Hi Ann! Where do you live?"."""
     if not isinstance(value, Episode) or value.remarks or value.asked:
         return False
-    return all(each.asks or small_talk.is_filler(each.text, "") for each in split_sentences(value.content))
+    return all(each.asks or is_filler(each.text, "") for each in split_sentences(value.content))
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
