@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -34,6 +31,7 @@ from kg_memory.adapters.namespace import (
     validate_speaker,
 )
 from kg_memory.errors import InputError, KGMemoryError, MemoryPaused
+from kg_memory.llm.retry import within
 from kg_memory.memory.adding import input_state
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
@@ -44,7 +42,7 @@ from kg_memory.retrieval.context.templates import render
 from kg_memory.retrieval.graph import decode
 from kg_memory.retrieval.question import make_search_query
 from kg_memory.retrieval.recipe import Recipe
-from kg_memory.runtime.effects import both, call
+from kg_memory.runtime.effects import Call, both, call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.telemetry import describe_error
 from kg_memory.text import context_markers
@@ -196,47 +194,22 @@ def summarise_node(
     least = validate_count("least", least)
     seconds = validate_number("seconds", seconds, 0, LONGEST_SECONDS)
 
-    def summarise(_: Any) -> dict[str, Any]:
+    def summarise(_: Any) -> Flow[dict[str, Any]]:
         """Update the stored summary of this run's conversation (thread); return ``{}``: the state stays as it is."""
         place = place_here(template)
-        if place.thread is not None:
-            work = partial(episodes.summarise, place.thread, namespace=place.namespace, least=least)
-            summary: Future[Any] = Future()
-            threading.Thread(target=_complete, args=(summary, work), daemon=True).start()
-            with _log_summary_failure():
-                summary.result(seconds)
-        return {}
-
-    async def asummarise(_: Any) -> dict[str, Any]:
-        place = place_here(template)
-        if place.thread is not None:
-            summary = episodes.asummarise(place.thread, namespace=place.namespace, least=least)
-            with _log_summary_failure():
-                await asyncio.wait_for(summary, seconds)
-        return {}
-
-    return RunnableLambda(summarise, asummarise, name="summarise")
-
-
-def _complete(future: Future[Any], function: Callable[[], Any]) -> None:
-    try:
-        future.set_result(function())
-    except Exception as error:  # noqa: BLE001 - the future has it
-        future.set_exception(error)
-
-
-@contextmanager
-def _log_summary_failure() -> Iterator[None]:
-    """Context manager: log a failure to summarise (`KGMemoryError`, `TimeoutError`) as a warning, and do not raise it.
-
-    `MemoryPaused` (the namespace accepts no new messages) is ignored without a warning.
-    """
-    try:
-        yield
-    except (KGMemoryError, TimeoutError) as error:
-        if not isinstance(error, MemoryPaused):
+        if place.thread is None:
+            return {}
+        how: dict[str, Any] = {"namespace": place.namespace, "least": least}
+        forms = partial(episodes.summarise, place.thread, **how), partial(episodes.asummarise, place.thread, **how)
+        try:
+            with suppress(MemoryPaused):
+                yield within(seconds, Call(*forms))
+        except (KGMemoryError, TimeoutError) as error:
             reason = describe_error(error) if isinstance(error, KGMemoryError) else "it took longer than `seconds`"
             logger.warning("the conversation was not summarised: %s", reason)
+        return {}
+
+    return RunnableLambda(*both(summarise), name="summarise")
 
 
 def with_memory(
