@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from typing import Any, Self
@@ -112,8 +110,12 @@ class GraphStore:
             return (yield from _send(self.database, key, query))
         except REFUSALS as error:
             yield in_thread(partial(self._prepare_again, key, first, error))
-        with _require_vector_index():
+        try:
             return (yield from _send(self.database, key, query))
+        except QueryError as error:
+            if VECTOR_SEARCH not in str(error):
+                raise
+            raise EmbeddingMismatch("the graph has no vector index; run `kg-memory reembed` to create it") from error
 
     def command(self, *words: str | int, at: str, replica: bool = False) -> Flow[Any]:
         """Send a Redis command, given as *words*, to the server that holds the key *at*, and return the reply.
@@ -185,13 +187,3 @@ def _send(database: Database, key: str, query: Query | Reads) -> Flow[Any]:
     if isinstance(query, Reads):
         return database.read_all_flow(key, [(part.cypher, part.params) for part in query.queries])
     return database.query_flow(key, query.cypher, query.params, write=query.write)
-
-
-@contextmanager
-def _require_vector_index() -> Iterator[None]:
-    try:
-        yield
-    except QueryError as error:
-        if VECTOR_SEARCH not in str(error):
-            raise
-        raise EmbeddingMismatch("the graph has no vector index; run `kg-memory reembed` to create it") from error
