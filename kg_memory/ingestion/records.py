@@ -338,10 +338,6 @@ class NewPredicate:
     single_valued: bool | None
     origin: str = "learned"
 
-    def row(self) -> JSON:
-        """Return the predicate as a dict for the query that stores it: ``{"name": "LIVES_IN", ...}``."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Grounds:

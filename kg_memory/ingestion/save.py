@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import chain
 from operator import itemgetter
 
@@ -18,16 +19,7 @@ from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.invalidate import premise_rows, rule_rows
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.receive import FINISHED
-from kg_memory.ingestion.records import (
-    JSON,
-    EpisodeRecord,
-    NewPredicate,
-    NewVerdict,
-    ResolvedEntity,
-    Revision,
-    StatedFact,
-    pick,
-)
+from kg_memory.ingestion.records import JSON, EpisodeRecord, NewVerdict, ResolvedEntity, Revision, StatedFact, pick
 from kg_memory.ingestion.state import MOST_AT_ONCE, Draft, Update
 from kg_memory.runtime.effects import Vector, embed, fetch, now, write
 from kg_memory.runtime.flow import Flow
@@ -155,7 +147,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
         verdicts=list(map(NewVerdict.row, draft.verdicts)),
         rejudged=list(map(NewVerdict.row, draft.rejudged)),
         reopened=list(draft.reopened),
-        predicates=list(map(NewPredicate.row, draft.predicates)),
+        predicates=list(map(asdict, draft.predicates)),
         **draft.revision.to_parameters(),
         **_identity_rows(draft, entities.values()),
         **NO_USAGE,
