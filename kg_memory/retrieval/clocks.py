@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date, datetime
 from functools import cache
 from operator import itemgetter
@@ -343,8 +343,8 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
     """
     if not episodes:
         return []
-    params = {"as_of": point.as_of, "believed_at": point.believed_at}
-    rows = yield from fetch(queries.ENDED_FACTS, ids=list(episodes[:BEST]), limit=MOST_ENDED, sources=SOURCES, **params)
+    most = {"limit": MOST_ENDED, "sources": SOURCES}
+    rows = yield from fetch(queries.ENDED_FACTS, ids=list(episodes[:BEST]), **most, **asdict(point))
     marked = yield from add_warnings(rows, point)
     asked = set(terms(question))
     absent = (to_fact(row) for row in marked if row.get("absent"))
@@ -364,15 +364,14 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
     LIVES_IN.
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
-    params = {"as_of": point.as_of, "believed_at": point.believed_at}
     if not ended:
         return set()
     listed = [{"id": id_, "until": until} for id_, until in ended]
-    superseded = yield from fetch(queries.SUPERSEDED, ended=listed, **params)
+    superseded = yield from fetch(queries.SUPERSEDED, ended=listed, **asdict(point))
     absent = ended.keys() - {(row["id"], row["until"]) for row in superseded}
     single = [{"id": id_, "until": until} for id_, until in absent if _is_single(ended[id_, until]["predicate"])]
     if single:
-        rest = yield from fetch(queries.SUCCESSORS, ended=single, single=_single_valued(), **params)
+        rest = yield from fetch(queries.SUCCESSORS, ended=single, single=_single_valued(), **asdict(point))
         absent -= {(row["id"], row["until"]) for row in rest}
     return absent
 
