@@ -9,18 +9,7 @@ from html import escape
 from math import inf
 from typing import Any
 
-from kg_memory.models.graph import (
-    OUTCOMES,
-    WITHHELD,
-    Community,
-    Entity,
-    Episode,
-    EpisodeKind,
-    Fact,
-    Kind,
-    Remark,
-    Value,
-)
+from kg_memory.models.graph import OUTCOMES, WITHHELD, Community, Entity, Episode, Fact, Kind, Remark, Value
 from kg_memory.temporal.interval import midnight
 from kg_memory.text.context_markers import Marker
 from kg_memory.text.dated import age_in_words, bounds_in_words, date_in_words, outcome_in_words, period_in_words
@@ -244,7 +233,7 @@ def tell_episode(episode: Episode, most: int | None = None) -> tuple[str, str]:
     The text is cut after *most* characters (None: not cut), and encoded data in it is hidden. Facts declared by an
     application are shown as sentences and not cut, with the speaker "declared by Ann".
     """
-    if episode.kind != EpisodeKind.FACT:
+    if episode.kind != "fact":
         return hide_payloads(episode.content[:most], episode.kind), episode.speaker or ""
     by = episode.speaker or episode.source
     return tell_facts(episode.content), f"declared by {by}" if by else "declared"
