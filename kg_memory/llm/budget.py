@@ -20,18 +20,7 @@ from kg_memory.errors import BudgetSpent, ModelError
 from kg_memory.falkor.queries import usage as queries
 from kg_memory.falkor.wire import Row
 from kg_memory.llm.prompts import render_prompt, schema_text
-from kg_memory.models.budget import (
-    BY_RULES,
-    DAY,
-    ENV_PREFIX,
-    READING,
-    REFLECTIONS,
-    SCOPES,
-    THOROUGH,
-    Budget,
-    Scope,
-    rung_of,
-)
+from kg_memory.models.budget import BY_RULES, DAY, ENV_PREFIX, READING, REFLECTIONS, SCOPES, THOROUGH, Budget, rung_of
 from kg_memory.models.operations import Usage
 from kg_memory.runtime.caches import BoundedCache
 from kg_memory.runtime.driver import Meter, without_meter
@@ -305,7 +294,7 @@ def _to_usage(counts: Iterable[float]) -> Usage:
     return Usage(**dict(zip(queries.COUNTS, map(int, counts), strict=True)))
 
 
-def _describe_limit(scope: Scope, measure: str, limit: float, before: float, more: float) -> str:
+def _describe_limit(scope: str, measure: str, limit: float, before: float, more: float) -> str:
     """Return the error message for a spent budget: "the budget of the day is spent (9 of 10 calls, ...): raise ...".
 
     *before*: spent so far. *more*: needed by the question. *measure*: the unit, "calls", "tokens" or "money".
