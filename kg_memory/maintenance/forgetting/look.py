@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from kg_memory.falkor.queries.facts import REVISIONS_OF_FACTS
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion import postings
 from kg_memory.ingestion.postings import line
 from kg_memory.maintenance.forgetting import cypher
+from kg_memory.maintenance.identities.move import Parameters
 from kg_memory.models.ontology import FactType
 from kg_memory.runtime.effects import fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
 from kg_memory.text import predicates, tokenise
-
-Parameters = dict[str, Any]
-"""The parameters of a database query, or one row of a list parameter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,8 @@ from kg_memory.ingestion.invalidate import read_history, revise_beliefs, to_beli
 from kg_memory.ingestion.postings import to_terms
 from kg_memory.ingestion.records import Revision
 from kg_memory.maintenance.forgetting import cypher
-from kg_memory.maintenance.forgetting.look import (
-    Impact,
-    Parameters,
-    add_ends,
-    is_own_predicate,
-    pick_keys,
-    reword,
-    split_name,
-)
-from kg_memory.maintenance.identities.move import entity_row, evidence_of
+from kg_memory.maintenance.forgetting.look import Impact, add_ends, is_own_predicate, pick_keys, reword, split_name
+from kg_memory.maintenance.identities.move import Parameters, entity_row, evidence_of
 from kg_memory.runtime.effects import embed, fetch
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
