@@ -89,7 +89,7 @@ def to_quote(value: Any) -> Any:
 Time = Annotated[str | None, BeforeValidator(to_time)]
 Id = Annotated[int | None, BeforeValidator(to_null)]
 Name = Annotated[str, BeforeValidator(to_text), Field(max_length=512)]
-Certainty = Annotated[float, BeforeValidator(clamp_to_one)]
+Share = Annotated[float, BeforeValidator(clamp_to_one)]
 _OTHER_NAMES = {
     "name": "entity entity_name text title label",
     "type": "entity_type category class label kind",
@@ -201,7 +201,7 @@ class Resolution(AnswerItem):
     entity: int = Field(description="the id of the new entity")
     same_as: Id = Field(default=None, description="the id of the candidate that it is, or null")
     name: str = Field(description="the most complete name of the two", max_length=512)
-    confidence: Certainty = Field(default=1.0, description="0 to 1")
+    confidence: Share = Field(default=1.0, description="0 to 1")
 
 
 class Resolutions(BaseModel):
@@ -230,7 +230,7 @@ class _Fact(AnswerItem, Generic[End]):
         default=[], description="the places of the facts that are its reason or condition", max_length=5
     )
     edge_type: Annotated[EdgeType, _one_of(EdgeType, "semantic")] = "semantic"
-    confidence: Certainty = Field(default=1.0, description="0 to 1")
+    confidence: Share = Field(default=1.0, description="0 to 1")
 
     @classmethod
     def from_other(cls, value: Any) -> Any:
@@ -279,7 +279,7 @@ class FactVerdict(AnswerItem):
     fact: int = Field(description="the id of the new fact")
     known: int = Field(description="the id of the known fact, as listed under this new fact")
     verdict: Annotated[VerdictKind, _one_of(VerdictKind, "unrelated")]
-    confidence: Certainty = Field(default=1.0, description="0 to 1")
+    confidence: Share = Field(default=1.0, description="0 to 1")
     holds: Annotated[Side, _one_of(Side, "new")] = Field(
         default="new", description="which of the two is to be believed, where they conflict"
     )
@@ -304,9 +304,6 @@ class CanonicalPredicates(BaseModel):
     """The model's answer: the canonical name of each predicate that was asked about."""
 
     predicates: list[CanonicalPredicate] = Field(max_length=MOST)
-
-
-Share = Certainty
 
 
 class FactWorth(BaseModel):
