@@ -343,7 +343,8 @@ def _read_walk(
 ) -> Flow[Row]:
     """Return a database row with one text for each of *hops* steps from the entities *ids*: the facts reached in it.
 
-    For *instants*, *facts*, *neighbours* and *most*, see `walk_breadth_first`.
+    *instants*: when facts must hold. *facts*: the most facts of each entity at the first hop; each further hop has half
+    as many. *neighbours*: the most entities that are read as neighbours of *ids*. *most*: the most facts to sort.
     """
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}

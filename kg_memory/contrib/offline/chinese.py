@@ -364,8 +364,9 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
     """Convert the words after a verb to its object, a mention of type *kind*, or return None.
 
-    It is None if the words are too long, or particles without a meaning. *words*: a match of the words after the verb. If *kind* is a place or a person, and a named entity in *objects* begins with these words,
-    that entity is returned instead.
+    It is None if the words are too long, or particles without a meaning. *words*: a match of the words after the verb.
+    If *kind* is a place or a person, and a named entity in *objects* begins with these words, that entity is returned
+    instead.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))
