@@ -28,12 +28,15 @@ What it returns, if anything, is sent instead of the answer: a `Said`, or the te
 """
 
 
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
 class Said(NamedTuple):
     """An HTTP response; *content* is JSON, or the bytes of a body."""
 
     content: Any
     status: int = 200
-    headers: Mapping[str, str] = MappingProxyType({})
+    headers: Mapping[str, str] = NO_HEADERS
 
 
 @contextmanager
@@ -88,27 +91,23 @@ class _Handler(BaseHTTPRequestHandler):
         elif body.get("stream"):
             self._stream(_answer(body, self.server.model))
         else:
-            self._send(
-                _completion("chat.completion", message={"role": "assistant", **_answer(body, self.server.model)})
-            )
+            answer = {"role": "assistant", **_answer(body, self.server.model)}
+            self._send(_completion("chat.completion", message=answer))
 
     def log_message(self, *_: Any) -> None:
         """Keep quiet."""
-
-    def _send(self, content: Any, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> None:
-        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self._write("application/json", raw, status, headers)
 
     def _stream(self, answer: dict[str, Any]) -> None:
         calls = [{"index": place, **call} for place, call in enumerate(answer.get("tool_calls", ()))]
         pieces = [{"role": "assistant", "content": "", **({"tool_calls": calls} if calls else {})}]
         pieces += [{"content": piece} for piece in re.findall(r"\S+\s*", answer["content"] or "")]
         sent = [json.dumps(_completion("chat.completion.chunk", delta=piece)) for piece in pieces]
-        self._write("text/event-stream", "".join(f"data: {each}\n\n" for each in [*sent, "[DONE]"]).encode())
+        self._send("".join(f"data: {each}\n\n" for each in [*sent, "[DONE]"]).encode(), kind="text/event-stream")
 
-    def _write(
-        self, kind: str, body: bytes, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})
+    def _send(
+        self, content: Any, status: int = 200, headers: Mapping[str, str] = NO_HEADERS, kind: str = "application/json"
     ) -> None:
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -144,9 +143,8 @@ def _answer(body: dict[str, Any], model: Scripted) -> dict[str, Any]:
     asked, _, recalled = next(_text(each) for each in reversed(messages) if each["role"] == "user").partition("\n\n")
     if not asked.endswith("?"):
         return {"content": "Noted."}
-    told = _HOME.search(
-        "\n".join([*(_text(each) for each in messages if each["role"] in ("system", "tool")), recalled])
-    )
+    seen = [_text(each) for each in messages if each["role"] in ("system", "tool")]
+    told = _HOME.search("\n".join([*seen, recalled]))
     return {"content": f"You told me: in {told[1]}." if told else "I do not know."}
 
 

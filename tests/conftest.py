@@ -214,14 +214,9 @@ def settings(request: pytest.FixtureRequest) -> Settings:
     """
     undated_start = "told" if request.node.get_closest_marker("told_starts") else "reference"
     disputes = "withhold" if request.node.get_closest_marker("withheld") else "serve"
-    return Settings(
-        merge_threshold=0.98,
-        ask_threshold=0.6,
-        min_support=0.0,  # scripted readers tell facts that their messages do not
-        plan="thorough",
-        undated_start=undated_start,
-        disputes=disputes,
-    )
+    # Scripted readers tell facts that their messages do not support.
+    given = {"merge_threshold": 0.98, "ask_threshold": 0.6, "min_support": 0.0, "plan": "thorough"}
+    return Settings(**given, undated_start=undated_start, disputes=disputes)
 
 
 @pytest.fixture

@@ -26,13 +26,9 @@ from tests.pages import PAGES, Block, blocks_of, name_of
 
 COMMAND = re.compile(r"^(?:\$ )?((?:kg-memory|export) .*(?:\\\n.*)*)", re.MULTILINE)
 SHELLS = ("console", "sh", "bash")
-BLOCKS = [
-    (page, block)
-    for page in PAGES
-    for block in blocks_of(page)
-    if block.language in SHELLS and COMMAND.search(block.text)
-]
-RUN = [pytest.param(block, id=name_of(page)) for page, block in BLOCKS if block.mark != "not run"]
+BLOCKS = [(page, block) for page in PAGES for block in blocks_of(page) if block.mark != "not run"]
+COMMANDS = [(page, block) for page, block in BLOCKS if block.language in SHELLS and COMMAND.search(block.text)]
+RUN = [pytest.param(block, id=name_of(page)) for page, block in COMMANDS]
 NOT_RUN = 16
 """Blocks of all languages that are not run; each has a reason. Lower it when you can."""
 SERVERS = {"serve", "worker"}
@@ -50,9 +46,8 @@ FILES = {
 def ids(server: embedded.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
     """A folder with a memory of Ann and the files that pages name; the ids that stand for those of the pages."""
     monkeypatch.chdir(tmp_path)
-    for name in [
-        name for name in os.environ if name.startswith(("KG_MEMORY_", "OPENAI_")) and name != "KG_MEMORY_BIN_DIR"
-    ]:
+    ours = {name for name in os.environ if name.startswith(("KG_MEMORY_", "OPENAI_"))}
+    for name in ours - {"KG_MEMORY_BIN_DIR"}:
         monkeypatch.delenv(name)
     monkeypatch.setenv("KG_MEMORY_URL", server.url)
     with redis.Redis(unix_socket_path=server.socket) as client:

@@ -23,9 +23,8 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: Path) -> list[Block]:
-    return [
-        Block(mark or None, reason or None, *rest) for mark, reason, *rest in _BLOCK.findall(page.read_text("utf-8"))
-    ]
+    found = _BLOCK.findall(page.read_text("utf-8"))
+    return [Block(mark or None, reason or None, *rest) for mark, reason, *rest in found]
 
 
 def name_of(page: Path) -> str:

@@ -132,7 +132,7 @@ class HashEmbeddings(Embeddings):
 
     def _vector(self, text: str) -> list[float]:
         vector = [0.0] * self.dimensions
-        for word in re.findall(r"\w+", text.lower()):
+        for word in _words(text):
             digest = hashlib.sha256(word.encode("utf-8", "replace")).digest()
             vector[int.from_bytes(digest[:4], "big") % self.dimensions] += 1 if digest[4] % 2 else -1
         if not any(vector):
@@ -152,6 +152,10 @@ class At:
 
     def close(self) -> None:
         """The server goes on: others use it too."""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def _named(ends: int | list[int], entities: list[Any]) -> Any:
@@ -195,17 +199,13 @@ def _judge(fields: Fields) -> Any:
 
 
 def _predicates(fields: Fields) -> Any:
-    return {
-        "predicates": [
-            {"name": each["name"], "canonical": each["name"], "one_at_a_time": False} for each in fields["predicates"]
-        ]
-    }
+    names = [each["name"] for each in fields["predicates"]]
+    return {"predicates": [{"name": name, "canonical": name, "one_at_a_time": False} for name in names]}
 
 
 def _summarise(fields: Fields) -> Any:
-    return {
-        "summaries": [{"entity": each["id"], "summary": f"All about {each['name']}."} for each in fields["entities"]]
-    }
+    told = [{"entity": each["id"], "summary": f"All about {each['name']}."} for each in fields["entities"]]
+    return {"summaries": told}
 
 
 def _community(fields: Fields) -> Any:
@@ -218,13 +218,9 @@ def _community(fields: Fields) -> Any:
 
 
 def _score(fields: Fields) -> Any:
-    asked = set(re.findall(r"\w+", fields["question"].lower()))
-    return {
-        "scores": [
-            {"text": each["id"], "relevance": 10 * len(asked & set(re.findall(r"\w+", each["text"].lower()))) / 100}
-            for each in fields["texts"]
-        ]
-    }
+    asked = set(_words(fields["question"]))
+    shared = [(each["id"], len(asked.intersection(_words(each["text"])))) for each in fields["texts"]]
+    return {"scores": [{"text": id_, "relevance": 10 * count / 100} for id_, count in shared]}
 
 
 def _told(fact: Fields) -> tuple[Any, ...]:

@@ -327,13 +327,15 @@ def test_deepen_reads_episodes_again_with_a_model(run, tmp_path, monkeypatch, sp
 
 
 def test_resume_reads_saved_episodes_as_stats_suggests(run, tmp_path, space):
-    memories = [{"id": "m1", "memory": "Nora lives in Rome.", "user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}]
+    about = {"user_id": "nora", "created_at": "2024-01-01T00:00:00Z"}
+    memories = [{"id": city, "memory": f"Nora lives in {city}.", **about} for city in ("Rome", "Oslo")]
     (tmp_path / "mem0.json").write_text(json.dumps(memories), "utf-8")
     assert run("import", tmp_path / "mem0.json", "--from", "mem0", "--no-read", *space)[0] == 0
-    assert "1 episode not read yet: kg-memory resume reads them" in run("stats", *space)[2]
-    assert run("resume", *space)[:2] == (0, "1 episode read, 0 failed; 1 fact more than before\n")
+    assert "2 episodes not read yet: kg-memory resume reads them" in run("stats", *space)[2]
+    for limit in (("--limit", 1), ()):
+        assert run("resume", *limit, *space)[:2] == (0, "1 episode read, 0 failed; 1 fact more than before\n")
     counts = result(run, "stats", *space)
-    assert (counts["waiting"], counts["facts"]) == (0, 1)
+    assert (counts["waiting"], counts["facts"]) == (0, 2)
     assert result(run, "resume", *space) == []
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,22 +15,12 @@ from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact, Review
 from kg_memory.settings import Settings
 from tests.cli_home import Run, Terminal, home_of_the_module, result, run_here  # noqa: F401 - fixtures
+from tests.review import judging
 from tests.scripted import Scripted
 
 PROMPT = "or quit? "
 WHY = "none): "
 Move = Callable[..., str]
-
-
-def unsure(fields: Any) -> Any:
-    """Judge that another place supersedes the known one, with a confidence of 0.7 only."""
-    return {
-        "verdicts": [
-            {"fact": fact["id"], "known": old["id"], "verdict": "supersedes", "confidence": 0.7, "holds": "new",
-             "reason": "another city, and no word of a move\x1b[2J"}
-            for fact in fields["facts"] for old in fact["existing"] if old["subject"] == fact["subject"]
-        ]
-    }  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +33,7 @@ def withhold(monkeypatch: pytest.MonkeyPatch) -> None:
 def memory(home: Path) -> Iterator[GraphMemory]:
     """A memory with an unsure model in the home of the command; it keeps the server running."""
     settings = Settings(data_dir=home, idle_seconds=0, undated_start="reference", disputes="withhold", min_support=0)
+    unsure = judging("supersedes", 0.7, reason="another city, and no word of a move\x1b[2J")
     with GraphMemory.open(settings=settings, model=Scripted(judge=unsure), embeddings="offline") as opened:
         yield opened
 
@@ -120,10 +110,8 @@ def test_a_decision_takes_effect_and_is_undone(run, move, memory, options, says,
     assert all(part in shown for part in (waiting["id"][:8], ", by eva, ", printable("(she told\x1b[2J me)")))
     undone = result(run, "review", "--undo", waiting["id"][:4], *place)
     assert undone["ruling"] == "waiting"
-    assert [(each["by"], each["reason"]) for each in undone["decisions"]] == [
-        ("eva", "she told\x1b[2J me"),
-        (getpass.getuser(), ""),
-    ]
+    made = [(each["by"], each["reason"]) for each in undone["decisions"]]
+    assert made == [("eva", "she told\x1b[2J me"), (getpass.getuser(), "")]
     assert homes(memory, "Ann", place[1]) == OSLO
 
 
@@ -150,8 +138,6 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run, move, memory
         (["--reason", "so it is"], "needs a decision"),
         (["--edit", "ID"], "--edit changes nothing"),
         (["--edit", "ID", "--valid-at", "soon-ish"], "is not a time"),
-        (["--edit", "ID", "--valid-at", "2024", "--invalid-at", "2023"], "must be after valid_at"),
-        (["--undo", "ID"], "nothing to undo"),
         (["--accept", "ID", "--reason", "x" * 2001], "shorter"),
     ],
 )

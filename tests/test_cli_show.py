@@ -77,6 +77,7 @@ FACT_OF_BERGEN = "Nora lives in Bergen 2019 2024-06 I have lived in Bergen since
         ("around Nora --on 2023-12-24", ["0 Nora", "1 Bergen", "- Tom"]),
         ("around Nora", ["0 Nora", "1 Acme", "1 Oslo", "2 Tom", FACT_OF_OSLO]),
         ("around Nobody", ["No entity is called 'Nobody'. kg-memory entities lists the known names."]),
+        ("entities --limit 1", ["NAME TYPE", "- Nora Person"]),
         ("entities --ids", ["NAME TYPE ALIASES LAST SEEN SUMMARY ID", "Nora Person"]),
         ("episodes --limit 1 --state done", ["2024-10-09 18:00 UTC Tom My plant number 9 grows well.", "- m2"]),
         ("stats", ["episodes 13", "facts "]),
@@ -96,6 +97,7 @@ FACT_OF_BERGEN = "Nora lives in Bergen 2019 2024-06 I have lived in Bergen since
     ],
 )
 def test_command_prints_expected_lines(shown, line, expected):
+    """Features: C46."""
     out = shown(line)
     for text in expected:
         if text.startswith("- "):

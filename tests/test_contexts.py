@@ -16,9 +16,8 @@ def test_run_context_changes_only_given_settings():
 
 
 def test_context_schema_has_settings_of_the_memory_as_defaults():
-    shown = IngestionContext.of(
-        Settings(conflict_strategy="recency", instructions="Mind the boats.")
-    ).model_json_schema()
+    settings = Settings(conflict_strategy="recency", instructions="Mind the boats.")
+    shown = IngestionContext.of(settings).model_json_schema()
     assert shown["title"] == "IngestionContext"
     defaults = {name: each["default"] for name, each in shown["properties"].items()}
     assert (defaults["conflict_strategy"], defaults["instructions"]) == ("recency", "Mind the boats.")

@@ -1,48 +1,32 @@
 """`deepen` reads episodes of a cheaper plan again by a better one: once, in order, without loss or duplicates."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from kg_memory import GraphMemory
-from kg_memory.contrib.embedded import Server
 from kg_memory.errors import InputError, ModelError, ModelUnavailable
 from kg_memory.memory.adding import Progress
 from kg_memory.models.graph import EpisodeStatus
 from kg_memory.settings import Settings
-from tests.scripted import HashEmbeddings, Scripted
+from tests.scripted import Scripted
+from tests.test_calls import spoil
 
-TALK = (
-    {"content": "I live in Oslo.", "speaker": "Ann", "at": "2024-05-01T10:00:00Z", "source_id": "m1"},
-    {
-        "content": "Nobody but Cid and Dan were there.",
-        "speaker": "Ann",
-        "at": "2024-05-02T10:00:00Z",
-        "source_id": "m2",
-    },
-    {"content": "I live in Rome.", "speaker": "Bob", "at": "2024-05-03T10:00:00Z", "source_id": "m3"},
-)
+SAID = (("Ann", "I live in Oslo."), ("Ann", "Nobody but Cid and Dan were there."), ("Bob", "I live in Rome."))
+TALK = [
+    {"content": content, "speaker": speaker, "at": f"2024-05-0{day}T10:00:00Z", "source_id": f"m{day}"}
+    for day, (speaker, content) in enumerate(SAID, 1)
+]
 SENTENCES = "MATCH (f:Fact) RETURN f.sentence AS sentence ORDER BY sentence"
 PLANS = "MATCH (e:Episode) RETURN e.source_id AS id, e.plan AS plan, e.status AS status ORDER BY id"
 Rows = Callable[..., list[dict[str, Any]]]
-Open = Callable[..., GraphMemory]
 
 
-@pytest.fixture(name="opened")
-def memories(server: Server, settings: Settings) -> Iterator[Open]:
-    """Open memories with one embedding model on the shared server: by rules, or with a scripted model and a plan."""
-    opened: list[GraphMemory] = []
-
-    def memory(model: Scripted | str, plan: Any = "standard") -> GraphMemory:
-        changed = settings.with_(url=server.url, plan=plan)
-        opened.append(GraphMemory(changed, model=model, embeddings=HashEmbeddings()))
-        return opened[-1]
-
-    yield memory
-    for each in opened:
-        each.close()
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.with_(plan="standard")
 
 
 def read(memory: GraphMemory, talk: Iterable[dict[str, str]], namespace: str) -> None:
@@ -102,7 +86,7 @@ def test_deepen_replaces_the_dates_of_a_known_fact(opened, namespace, rows):
     read(first, TALK[:1], namespace)
     then = datetime.now(UTC)
     [before] = first.facts.about("Ann", namespace=namespace)
-    memory = opened(dated("2020-02-03"), "thorough")
+    memory = opened(dated("2020-02-03"), plan="thorough")
     [added] = memory.episodes.deepen(namespace=namespace)
     assert added.facts == ("Ann lives in Oslo",)
     [after] = memory.facts.about("Ann", namespace=namespace)
@@ -118,10 +102,9 @@ def test_deepen_reads_earliest_first_up_to_its_limit(opened, namespace, rows, da
     """A dry run only lists the episodes."""
     read(opened("offline"), reversed(TALK), namespace)
     model, before, seen = Scripted(), rows(PLANS), list[Progress]()
-    memory = opened(model, "thorough")
-    database.query(
-        memory.driver.key(namespace), "MATCH (e:Episode {source_id: 'm2'}) SET e.plan = NULL", {}, write=True
-    )
+    memory = opened(model, plan="thorough")
+    no_plan = "MATCH (e:Episode {source_id: 'm2'}) SET e.plan = NULL"
+    database.query(memory.driver.key(namespace), no_plan, {}, write=True)
     found = memory.episodes.deepen(namespace=namespace, dry_run=True)  # no plan counts as the cheapest
     assert [each.episode for each in found] == [each.id for each in reversed(memory.episodes.list(namespace=namespace))]
     assert (model.asked, len(rows(PLANS))) == ([], len(before))
@@ -151,9 +134,8 @@ def test_deepen_reads_an_attack_only_after_an_explicit_retry(opened, namespace):
     memory = opened(Scripted())
     assert memory.episodes.deepen(namespace=namespace, skipped=True) == []
     [suspect] = [each.id for each in memory.episodes.list(namespace=namespace)]
-    assert [each.skipped for each in rules.episodes.retry(namespace=namespace, episodes=[suspect], skipped=True)] == [
-        None
-    ]
+    [again] = rules.episodes.retry(namespace=namespace, episodes=[suspect], skipped=True)
+    assert again.skipped is None
     [added] = memory.episodes.deepen(namespace=namespace)
     assert (added.skipped, added.status) == (None, EpisodeStatus.DONE)
 
@@ -161,16 +143,9 @@ def test_deepen_reads_an_attack_only_after_an_explicit_retry(opened, namespace):
 def test_deepen_failure_loses_no_facts_and_stops_no_episode(opened, namespace, rows):
     read(opened("offline"), TALK, namespace)
     before = rows(SENTENCES)
-    model = Scripted()
-    answered = model.told
-
-    def told(prompt: str, fields: Any) -> Any:
-        if "Cid" in str(fields["episode"]) if "episode" in fields else False:
-            raise ModelError("it has no answer: ask another one")
-        return answered(prompt, fields)
-
-    model.told = told  # type: ignore[method-assign]
-    added = opened(model).episodes.deepen(namespace=namespace)
+    memory = opened(Scripted())
+    spoil(memory, ModelError("it has no answer: ask another one"), word="Cid")
+    added = memory.episodes.deepen(namespace=namespace)
     assert [each.error is None for each in added] == [True, False, True]
     assert [row["status"] for row in rows(PLANS)] == ["done", "failed", "done"]
     assert {row["sentence"] for row in before} <= {row["sentence"] for row in rows(SENTENCES)}
@@ -181,17 +156,10 @@ def test_deepen_failure_loses_no_facts_and_stops_no_episode(opened, namespace, r
 @pytest.mark.parametrize("broken_off_by", [ModelUnavailable("down: try again later"), KeyboardInterrupt()])
 def test_deepen_resumes_after_an_interruption(opened, namespace, rows, broken_off_by):
     read(opened("offline"), TALK, namespace)
-    model = Scripted()
-    answered = model.told
-
-    def told(prompt: str, fields: Any) -> Any:
-        if len(model.asks("read")) == 2:
-            raise broken_off_by
-        return answered(prompt, fields)
-
-    model.told = told  # type: ignore[method-assign]
+    memory = opened(Scripted())
+    spoil(memory, broken_off_by, word="Cid")
     with pytest.raises(type(broken_off_by)):
-        opened(model).episodes.deepen(namespace=namespace)
+        memory.episodes.deepen(namespace=namespace)
     assert plans(rows) == ["standard", "offline", "offline"]
     memory = opened(Scripted())
     assert len(memory.episodes.deepen(namespace=namespace)) == 1
@@ -203,12 +171,12 @@ def test_deepen_skips_episodes_forgotten_meanwhile(opened, namespace):
     read(opened("offline"), TALK, namespace)
     memory = opened(Scripted())
     last = memory.episodes.list(namespace=namespace)[0].id
-    added = memory.episodes.deepen(
-        namespace=namespace,
-        progress=lambda one: (
-            memory.privacy.forget(episode=last, namespace=namespace) and None if one.done == 1 else None
-        ),
-    )
+
+    def forget_last(progress: Progress) -> None:
+        if progress.done == 1:
+            memory.privacy.forget(episode=last, namespace=namespace)
+
+    added = memory.episodes.deepen(namespace=namespace, progress=forget_last)
     assert len(added) == 2
     assert last not in {each.episode for each in added}
 

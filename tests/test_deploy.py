@@ -35,20 +35,16 @@ def load(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", COMPOSED)
 def test_compose_services_use_existing_commands_and_settings(name):
     ours = [service for service in load(name)["services"].values() if service["image"] == "kg-memory"]
-    assert [make_parser().parse_args(service["command"]).run for service in ours] == [
-        "kg_memory.contrib.server.command:serve",
-        "kg_memory.contrib.server.worker:run_worker",
-    ]
+    run = [make_parser().parse_args(service["command"]).run for service in ours]
+    assert run == [f"kg_memory.contrib.server.{name}" for name in ("command:serve", "worker:run_worker")]
     for service in ours:
         assert set(service["environment"]) <= VARIABLES | OTHERS
         assert Settings.from_env(service["environment"]).url.startswith("falkor://:x@falkordb")
 
 
 def test_every_image_of_falkordb_is_of_the_version_that_was_tried():
-    places = [
-        ROOT / "README.md",
-        *(path for name in ("docs", "deploy", "kg_memory") for path in (ROOT / name).rglob("*")),
-    ]
+    folders = (ROOT / name for name in ("docs", "deploy", "kg_memory"))
+    places = [ROOT / "README.md", *(path for folder in folders for path in folder.rglob("*"))]
     texts = [path.read_text("utf-8") for path in places if path.suffix in (".md", ".py", ".yaml")]
     images = [image for text in texts for image in re.findall(r"falkordb/falkordb[\w.:-]*", text)]
     assert len(images) > 10

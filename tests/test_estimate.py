@@ -1,22 +1,17 @@
 """`usage.estimate` predicts the usage of reading: it calls no model, and comes near to the actual usage."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from kg_memory import Budget, GraphMemory, Settings, Usage
-from kg_memory.contrib.embedded import Server
+from kg_memory import Budget, Settings, Usage
 from kg_memory.errors import InputError
 from kg_memory.llm.budget import estimate_cost
 from kg_memory.models.operations import Estimate
 from kg_memory.runtime.effects import Ask
-from tests.scripted import HashEmbeddings, Scripted
-
-PRICES = {"input_price": 1.0, "output_price": 10.0}
-Open = Callable[..., GraphMemory]
+from tests.paid import PRICES
+from tests.scripted import Scripted
 
 
 class Honest(Scripted):
@@ -34,14 +29,8 @@ def model() -> Honest:
 
 
 @pytest.fixture
-def opened(server: Server, model: Honest) -> Iterator[Open]:
-    with ExitStack() as stack:
-
-        def open_(**given: Any) -> GraphMemory:
-            settings = Settings(url=server.url, merge_threshold=0.98, ask_threshold=0.6).with_(**given)
-            return stack.enter_context(GraphMemory(settings, model=model, embeddings=HashEmbeddings()))
-
-        yield open_
+def settings() -> Settings:
+    return Settings(merge_threshold=0.98, ask_threshold=0.6)
 
 
 def talk(count: int) -> list[dict[str, Any]]:
@@ -112,9 +101,8 @@ def test_estimate_ignores_past_usage_of_another_plan(opened, namespace):
 
 
 def test_estimate_batches_messages_of_a_thread_under_economy(opened, namespace):
-    economy, standard = (
-        opened(plan=plan).usage.estimate(talk(20), namespace=namespace) for plan in ("economy", "standard")
-    )
+    plans = [opened(plan=plan) for plan in ("economy", "standard")]
+    economy, standard = (memory.usage.estimate(talk(20), namespace=namespace) for memory in plans)
     assert (economy.to_read, economy.calls.low) == (20, 3)
     assert economy.input_tokens.likely < standard.input_tokens.likely / 2
 
@@ -133,11 +121,9 @@ def test_estimate_counts_chunks_and_tokens_of_any_script(opened, namespace):
     assert memory.usage.estimate([hostile], namespace=namespace).to_read <= 1
 
 
-def test_estimate_is_zero_for_the_offline_model(server, namespace):
-    with GraphMemory(
-        Settings(url=server.url, budget=Budget(**PRICES)), model="offline", embeddings="offline"
-    ) as memory:
-        told = memory.usage.estimate(talk(3), namespace=namespace)
+def test_estimate_is_zero_for_the_offline_model(opened, namespace):
+    memory = opened(model="offline", embeddings="offline", budget=Budget(**PRICES))
+    told = memory.usage.estimate(talk(3), namespace=namespace)
     assert (told.to_read, told.calls.high) == (3, 0)
     assert told.money
     assert told.money.high == 0

@@ -31,6 +31,7 @@ def watch(event, arguments):
 
 
 async def use_verbs(memory):
+    start()
     where = {"namespace": f"loop-{model}"}
     told = ("I moved to Oslo last week!", "I have worked at Acme since May.", "我住在北京。", '{"status": "open"}')
     for content in told:
@@ -52,6 +53,7 @@ async def use_verbs(memory):
 
 
 async def use_tools(memory):
+    start()
     tools = {tool.name: tool for tool in memory_tools(memory, f"loop-{model}")}
     await tools["remember"].ainvoke({"content": "I live in Oslo."})
     assert await tools["search_memory"].ainvoke({"query": "Where do I live?"})
@@ -82,21 +84,12 @@ def start():
     loop = threading.get_ident()
 
 
-async def main(memory):
-    uses = {"verbs": use_verbs, "tools": use_tools, "server": use_server}
-    if how != "server":
-        start()
-        await uses[how](memory)
-    else:
-        await use_server(memory)
-
-
 sys.addaudithook(watch)
 if how != "server":
     BlockBuster("kg_memory").activate()  # before other threads run, and for good: it changes built-in types in place
 settings = Settings(url=url)
 with GraphMemory.open(settings=settings, model="offline" if model == "offline" else Scripted(), embeddings="offline") as memory:
-    asyncio.run(main(memory))
+    asyncio.run(globals()[f"use_{how}"](memory))
     loop = None
 print("\\n".join(dict.fromkeys(opened)), file=sys.stderr, flush=True)
 os._exit(bool(opened))

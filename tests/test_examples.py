@@ -192,8 +192,7 @@ import pytest, studio
 studio.agent.compile(), studio.review.compile(), studio.memory.close()
 sys.exit(pytest.main(["-q", "-p", "no:cacheprovider"]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, env=kept, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout

@@ -13,10 +13,12 @@ def stored(memory, namespace):
     return {fact.sentence: fact for fact in memory.facts.list(namespace=namespace)}
 
 
-def test_facts_list_is_latest_first_and_takes_filter_and_time(memory, namespace, stored):
-    def objects(**how):
-        return [fact.objects[0] for fact in memory.facts.list(namespace=namespace, **how)]
+@pytest.fixture
+def objects(memory, namespace):
+    return lambda **how: [fact.objects[0] for fact in memory.facts.list(namespace=namespace, **how)]
 
+
+def test_facts_list_is_latest_first_and_takes_filter_and_time(stored, objects):
     assert objects() == ["tea", "Rome", "Oslo"]
     assert objects(as_of="2020-06-01") == ["Oslo"]
     assert objects(during="2019") == ["Oslo"]
@@ -28,7 +30,7 @@ def test_facts_list_is_latest_first_and_takes_filter_and_time(memory, namespace,
         objects(where={"colour": "red"})
 
 
-def test_facts_list_filters_by_fact_kind(memory, namespace, model):
+def test_facts_list_filters_by_fact_kind(memory, namespace, model, objects):
     """Features: G1."""
     read = model.rules["facts"]
 
@@ -39,19 +41,12 @@ def test_facts_list_filters_by_fact_kind(memory, namespace, model):
 
     model.rules["facts"] = tell
     memory.add("Ann lives in Oslo and visited Rome.", namespace=namespace)
-
-    def objects(where):
-        return sorted(fact.objects[0] for fact in memory.facts.list(where=where, namespace=namespace))
-
-    assert objects({"fact_kind": "event"}) == ["Rome"]
-    assert objects({"fact_kind": {"$ne": "event"}}) == ["Oslo"]
-    assert objects({"fact_kind": ["event", "state"]}) == ["Oslo", "Rome"]
+    assert objects(where={"fact_kind": "event"}) == ["Rome"]
+    assert objects(where={"fact_kind": {"$ne": "event"}}) == ["Oslo"]
+    assert sorted(objects(where={"fact_kind": ["event", "state"]})) == ["Oslo", "Rome"]
 
 
-def test_facts_list_about_accepts_name_or_id_and_filters(memory, namespace, stored):
-    def objects(**how):
-        return [fact.objects[0] for fact in memory.facts.list(namespace=namespace, **how)]
-
+def test_facts_list_about_accepts_name_or_id_and_filters(memory, namespace, stored, objects):
     [ann] = [entity for entity in memory.entities.list(namespace=namespace) if entity.name == "Ann"]
     assert objects(about="ann") == objects(about=ann.id) == ["Rome", "Oslo"]
     assert objects(about="Rome", where={"name": "Ann"}) == ["Rome"]

@@ -158,28 +158,6 @@ def test_unhandled_error_of_the_first_flow_reaches_the_caller(drive, make, messa
         drive(make())
 
 
-def test_every_runs_flows_in_parallel_in_a_pool():
-    both = threading.Barrier(2, timeout=300)
-
-    def waiting(_: Any) -> str:
-        both.wait()
-        return "met"
-
-    with ThreadPoolExecutor(2) as pool:
-        assert run(every([double(1), double(2)]), waiting, pool) == ["met", "met"]
-
-
-async def test_every_runs_flows_in_parallel_on_the_event_loop():
-    both = asyncio.Barrier(2)
-
-    async def waiting(_: Any) -> str:
-        async with asyncio.timeout(10):
-            await both.wait()
-        return "met"
-
-    assert await arun(every([double(1), double(2)]), waiting) == ["met", "met"]
-
-
 def test_error_is_raised_after_all_flows_of_the_pool_end():
     ended = []
 

@@ -5,9 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 DECLARED = json.loads((ROOT / "langgraph.json").read_text(encoding="utf-8"))
@@ -35,10 +32,9 @@ print(json.dumps({name: [node for node in each.nodes if not node.startswith("__"
 """
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The nodes of the graphs, loaded by their paths as the server does: from files, beside the store."""
-    folder = tmp_path_factory.mktemp("graphs") / "db"
+def test_graphs_load_without_key_or_server_with_their_nodes(tmp_path):
+    """The graphs are loaded by their paths as the server does: from files, beside the store."""
+    folder = tmp_path / "db"
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("KG_MEMORY_", "OPENAI_"))}
     environment = {
         **kept, "PYTHONPATH": str(ROOT), "KG_MEMORY_DATA_DIR": str(folder), "KG_MEMORY_MODEL": "offline",
@@ -48,13 +44,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert not folder.exists(), "a graph was loaded, and connected"
-    return dict(json.loads(done.stdout))
+    assert json.loads(done.stdout) == NODES
 
 
-def test_langgraph_json_declares_the_expected_graphs():
-    assert DECLARED["graphs"].keys() == NODES.keys()
+def test_each_declared_graph_has_a_description():
     assert all(each["description"] for each in DECLARED["graphs"].values())
-
-
-def test_graphs_load_without_key_or_server_with_their_nodes(loaded):
-    assert loaded == NODES

@@ -48,12 +48,10 @@ pytestmark = [
 
 def run(*command: object, cwd: Path, **environment: str) -> str:
     """Return what a command prints, which must succeed; it sees none of this checkout."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "KG_MEMORY_", "OPENAI"))
-    }
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=kept | environment, capture_output=True, text=True, check=False
-    )
+    ours = ("PYTHON", "KG_MEMORY_", "OPENAI")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    words = [str(part) for part in command]
+    done = subprocess.run(words, cwd=cwd, env=kept | environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 

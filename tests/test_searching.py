@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from langchain_core.tracers.context import collect_runs
-from langgraph.graph import START, StateGraph
-from langgraph.pregel import Pregel
 
 from kg_memory import GraphMemory
 from kg_memory.contrib.variants.zep import ByDistance
@@ -72,20 +70,6 @@ def test_traced_search_is_a_graph_run_with_equal_results(verbs, given):
         told = verbs.context(QUESTION, **FIXED, **given)
     assert (str(told), told.results, told.lines) == (str(context), context.results, context.lines)
     assert [run.name for run in kept.traced_runs] == ["retrieval", "retrieval"]
-
-
-def test_search_streams_its_steps_within_a_graph(verbs):
-    graph = StateGraph(dict).add_node("ask", lambda _: {"n": len(verbs.search(QUESTION).facts)})
-    parts = list(graph.add_edge(START, "ask").compile().stream({}, stream_mode="updates", subgraphs=True))
-    steps = [step for place, update in parts if place for step in update]
-    assert steps == ["search", "rerank", "construct"]
-
-
-def test_search_runs_without_langgraph_when_untraced(verbs, monkeypatch):
-    monkeypatch.setattr(Pregel, "stream", None)
-    monkeypatch.setattr(Pregel, "astream", None)
-    assert verbs.search(QUESTION).facts
-    assert "Oslo" in verbs.context(QUESTION)
 
 
 def test_search_limit_applies_to_each_kind_and_is_validated(verbs):

@@ -36,21 +36,16 @@ def test_each_kind_of_setting_is_read_from_its_variable():
 
 
 def test_every_plain_setting_can_be_set_from_the_environment():
+    particular = {
+        "fsync": "always", "undated_start": "reference", "conflict_strategy": "trust", "plan": "thorough", "redact": "secrets",
+        "disputes": "withhold", "admission": "dura", "ontology": "zeph", "replica_url": "falkor://there",
+        **dict.fromkeys(("base_url", "embedding_base_url", "rerank_url"), "http://here"),
+    }  # fmt: skip
     kinds = ("bool", "1"), ("int|Count|Size", "3"), ("float|Seconds|Share", "0.5"), ("Path|Folder", "/somewhere")
     for each in fields(Settings):
         if each.name in ("entity_types", "fact_types", "budget"):
             continue
         sample = next((text for names, text in kinds if re.search(names, str(each.type))), "text")
-        particular = {
-            "fsync": "always",
-            "undated_start": "reference",
-            "conflict_strategy": "trust",
-            "plan": "thorough",
-            "disputes": "withhold",
-            "admission": "dura",
-            "ontology": "zeph",
-        } | dict.fromkeys(("base_url", "embedding_base_url", "rerank_url"), "http://here")
-        particular |= {"replica_url": "falkor://there", "redact": "secrets"}
         text = particular.get(each.name, sample)
         settings = Settings.from_env({"KG_MEMORY_WAIT_REPLICAS": "3", ENV_PREFIX + each.name.upper(): text})
         assert getattr(settings, each.name) not in (None, False)
@@ -156,9 +151,8 @@ def test_settings_are_frozen_and_with_returns_a_changed_copy():
 @pytest.mark.parametrize("user", ["ann:hidden", ":hidden", "ann:hid/den@hidden"])
 def test_settings_repr_and_errors_hide_url_passwords(name, user):
     scheme = "falkor" if name in ("url", "replica_url") else "http"
-    shown = repr(
-        Settings(**{name: f"{scheme}://{user}@host:1/?password=hidden"}, api_key="hidden", rerank_api_key="hidden")
-    )
+    url = f"{scheme}://{user}@host:1/?password=hidden"
+    shown = repr(Settings(**{name: url}, api_key="hidden", rerank_api_key="hidden"))
     assert "hidden" not in shown
     assert f"{name}='{scheme}://***@host:1/?password=***'" in shown
     with pytest.raises(SettingsError, match="://\\*\\*\\*@host") as refused:

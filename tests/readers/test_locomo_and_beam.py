@@ -49,25 +49,13 @@ def test_locomo_file_skips_broken_turn_and_odd_date(tmp_path):
 
 
 def beam() -> list[dict[str, Any]]:
-    return [
-        {
-            "batch_number": number,
-            "time_anchor": None,
-            "turns": [
-                [
-                    {
-                        "role": "user",
-                        "id": number * 2,
-                        "time_anchor": day,
-                        "index": "1,1",
-                        "content": f"Plan {number}? ->-> 1,1",
-                    },
-                    {"role": "assistant", "id": number * 2 + 1, "content": "A plan -> done."},
-                ]
-            ],
-        }
-        for number, day in ((1, "March-15-2024"), (2, "April-05-2024"))
-    ]
+    batches = []
+    for number, day in ((1, "March-15-2024"), (2, "April-05-2024")):
+        asked = {"role": "user", "id": number * 2, "index": "1,1", "content": f"Plan {number}? ->-> 1,1"}
+        answered = {"role": "assistant", "id": number * 2 + 1, "content": "A plan -> done."}
+        turns = [[{**asked, "time_anchor": day}, answered]]
+        batches.append({"batch_number": number, "time_anchor": None, "turns": turns})
+    return batches
 
 
 def test_beam_chat_loses_marks_and_gets_dates(tmp_path):
@@ -75,10 +63,8 @@ def test_beam_chat_loses_marks_and_gets_dates(tmp_path):
     assert reading.format == "beam"
     episodes = list(reading)
     assert said(episodes)[:2] == [("user", "Plan 1?"), ("assistant", "A plan -> done.")]
-    assert [episode.at for episode in episodes[1:3]] == [
-        datetime(2024, 3, 15, 0, 1, tzinfo=UTC),
-        datetime(2024, 4, 5, tzinfo=UTC),
-    ]
+    times = [datetime(2024, 3, 15, 0, 1, tzinfo=UTC), datetime(2024, 4, 5, tzinfo=UTC)]
+    assert [episode.at for episode in episodes[1:3]] == times
     assert [str(episode.source_id).rpartition("/")[2] for episode in episodes] == ["2", "3", "4", "5"]
     assert len({episode.thread for episode in episodes}) == 2
 

@@ -21,19 +21,11 @@ NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
 
 def test_json_lines_set_speaker_time_thread_source_and_id(tmp_path):
-    line = {
-        "content": "Hi",
-        "speaker": "Ann",
-        "at": "2024-05-01T10:00:00+02:00",
-        "thread": "t1",
-        "source": "slack",
-        "source_id": "m1",
-    }
-    reading = read(write(tmp_path, jsonl(line, {"content": "Yo", "speaker": "Bo"})))
+    line = {"content": "Hi", "speaker": "Ann", "thread": "t1", "source": "slack", "source_id": "m1"}
+    lines = {**line, "at": "2024-05-01T10:00:00+02:00"}, {"content": "Yo", "speaker": "Bo"}
+    reading = read(write(tmp_path, jsonl(*lines)))
     assert reading.format == "jsonl"
-    assert next(iter(reading)) == EpisodeInput(
-        content="Hi", speaker="Ann", at=datetime(2024, 5, 1, 8, tzinfo=UTC), thread="t1", source="slack", source_id="m1"
-    )
+    assert next(iter(reading)) == EpisodeInput(**line, at=datetime(2024, 5, 1, 8, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
@@ -89,9 +81,8 @@ def test_damaged_part_is_skipped_and_strict_raises(tmp_path, content, contents, 
     reading = read(path := write(tmp_path, content))
     for _ in range(2):  # it can be read again
         assert [episode.content for episode in reading] == contents
-        assert [told in str(problem) for told, problem in zip(problems, reading.problems, strict=True)] == [True] * len(
-            problems
-        )
+        for told, problem in zip(problems, reading.problems, strict=True):
+            assert told in str(problem)
     with pytest.raises(InputError, match=re.escape(problems[0])):
         list(read(path, strict=True))
 
@@ -128,13 +119,10 @@ def test_json_lines_reject_empty_message_but_not_a_record(tmp_path):
 
 
 def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path):
+    parts = [{"type": "text", "text": "Look:"}, {"type": "image_url"}, {"type": "text", "text": "a cat"}]
     messages = [
         {"role": "system", "content": "Be kind."},
-        {
-            "role": "user",
-            "name": "Ann",
-            "content": [{"type": "text", "text": "Look:"}, {"type": "image_url"}, {"type": "text", "text": "a cat"}],
-        },
+        {"role": "user", "name": "Ann", "content": parts},
         {"role": "assistant", "content": None, "tool_calls": [{"id": "c1"}]},
         {"role": "tool", "tool_call_id": "c1", "content": "42"},
         {"role": "assistant", "content": "Nice."},

@@ -19,14 +19,14 @@ BEFORE = [(OSLO, "2024-01-01", None)]
 AFTER = [(OSLO, "2024-01-01", "2024-06-01"), (PARIS, "2024-06-01", None)]
 
 
-def judging(kind: str, confidence: float = 1.0, holds: str = "new") -> Rule:
+def judging(kind: str, confidence: float = 1.0, holds: str = "new", **more: str) -> Rule:
     """Return a rule of the model that gives the verdict *kind* on two homes of a person."""
 
     def rule(fields: Mapping[str, Any]) -> Any:
         found = _JUDGE(fields)
         for each in found["verdicts"]:
             if each["verdict"] == "supersedes":
-                each |= {"verdict": kind, "confidence": confidence, "holds": holds}
+                each |= {"verdict": kind, "confidence": confidence, "holds": holds, **more}
         return found
 
     return rule

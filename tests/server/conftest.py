@@ -82,7 +82,7 @@ def client(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Cl
         headers = {}
         if scopes:
             headers["Authorization"] = f"Bearer {ring.create('test', scopes, namespaces, reads)[1]}"
-        opened.append(httpx.Client(base_url=serving.url, headers=headers, timeout=300, **options))
+        opened.append(httpx.Client(**{"base_url": serving.url, "headers": headers, "timeout": 300, **options}))
         return opened[-1]
 
     yield make

@@ -54,10 +54,8 @@ def test_episode_is_saved_at_once_and_read_in_background(client):
     assert writer.get(f"{root}/episodes/nothing").status_code == 404
     wrong = writer.post(f"{root}/episodes", json={"content": "x", "speakr": "Bob"}).json()
     assert wrong["errors"][0]["field"] == "body.speakr"
-    for answer in (
-        writer.get(f"{root}/facts?limt=1"),
-        writer.post(f"{root}/search?limt=1", json={"question": "Acme?"}),
-    ):
+    misspelt = writer.get(f"{root}/facts?limt=1"), writer.post(f"{root}/search?limt=1", json={"question": "Acme?"})
+    for answer in misspelt:
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "query.limt")
 
 
@@ -242,10 +240,8 @@ def test_namespaces_are_listed_by_state(client, offline):
     admin = client("admin")
     offline.facts.add("Ann", "KNOWS", "Bob", namespace="sleeper")
     offline.data.sleep(namespace="sleeper")
-    listed = {
-        state: admin.get("/v1/namespaces", params={"state": state}).json()["items"] for state in ("asleep", "awake")
-    }
-    assert (listed["asleep"], "sleeper" in listed["awake"]) == (["sleeper"], False)
+    asleep, awake = (items(admin.get(f"/v1/namespaces?state={state}")) for state in ("asleep", "awake"))
+    assert (asleep, "sleeper" in awake) == (["sleeper"], False)
     assert admin.get("/v1/namespaces?state=ill").status_code == 422
     assert admin.get("/v1/namespaces/sleeper/facts").json()["items"]
     assert "sleeper" in admin.get("/v1/namespaces?state=awake").json()["items"]

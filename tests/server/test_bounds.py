@@ -52,7 +52,7 @@ def operations(client: httpx.Client) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def test_preview_reads_long_texts_off_the_event_loop(offline, monkeypatch):
+async def test_preview_reads_long_texts_off_the_event_loop(offline, monkeypatch):
     """The worst text that the MCP tool `judge` accepts stopped all requests for half a second."""
     threads = []
 
@@ -61,13 +61,9 @@ def test_preview_reads_long_texts_off_the_event_loop(offline, monkeypatch):
         yield from ()
         return {}
 
-    async def preview(content):
-        await offline.episodes.apreview(content, speaker="Ann", namespace="ann")
-        return threading.get_ident()
-
     monkeypatch.setattr("kg_memory.contrib.preview.PREVIEWED", (step,))
-    loop = asyncio.run(preview("I like tea. " * 4000))
-    assert [(length > 40_000, thread == loop) for length, thread in threads] == [(True, False)]
+    await offline.episodes.apreview("I like tea. " * 4000, speaker="Ann", namespace="ann")
+    assert [(length > 40_000, thread == threading.get_ident()) for length, thread in threads] == [(True, False)]
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -78,9 +74,7 @@ def test_wrong_bodies_get_short_answers_on_every_route(client, kind):
         content = about.get("requestBody", {}).get("content", {}).get("application/json")
         if content is None:
             continue
-        schema = content["schema"]
-        schema = schemas[next(iter(schema.get("$ref", "") and [schema["$ref"].rpartition("/")[2]]))]
-        for name in schema["properties"]:
+        for name in schemas[content["schema"]["$ref"].rpartition("/")[2]]["properties"]:
             answer = admin.request(method, path, json=HOSTILE[kind]([name]))
             assert answer.status_code < 500, (path, name, answer.text[:300])
             assert len(answer.content) < SMALL_ANSWER, (path, name)
@@ -152,7 +146,7 @@ def test_large_requests_wait_in_turn(client, serving, monkeypatch, method, path,
     assert (answer.status_code == 503) is waits, answer.text
 
 
-def test_large_bodies_wait_and_are_refused_by_route_and_size(monkeypatch):
+async def test_large_bodies_wait_and_are_refused_by_route_and_size(monkeypatch):
     monkeypatch.setattr(gate, "BODY_SECONDS", 0.2)
     sent = {
         ("/v1/namespaces/ann/facts/batch", LARGE + 1): 429,
@@ -160,38 +154,33 @@ def test_large_bodies_wait_and_are_refused_by_route_and_size(monkeypatch):
         ("/v1/mcp", LARGE + 1): 200,
         ("/v1/mcp", SMALL + 1): 429,
     }
+    let_go = asyncio.Event()
 
-    async def attack() -> dict[tuple[str, int], int]:
-        let_go = asyncio.Event()
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if Headers(scope=scope).get("held"):
+            await let_go.wait()
+        await Response()(scope, receive, send)
 
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            if Headers(scope=scope).get("held"):
-                await let_go.wait()
-            await Response()(scope, receive, send)
-
-        guard = SimpleNamespace(authenticate=AsyncMock())
-        gated = RequestGate(app, paths=("/v1/",), service=SimpleNamespace(options=Options(), guard=guard))
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(gated), base_url="http://127.0.0.1") as client:
-            post = partial(client.post, headers={"held": "1"}, content=b" " * (LARGE + 1))
-            holding = [asyncio.create_task(post("/v1/namespaces/ann/facts/batch")) for _ in range(LARGE_AT_ONCE)]
-            await asyncio.sleep(0.05)
-            try:
-                return {one: (await client.post(one[0], content=b" " * one[1])).status_code for one in sent}
-            finally:
-                let_go.set()
-                await asyncio.gather(*holding)
-
-    assert asyncio.run(attack()) == sent
+    guard = SimpleNamespace(authenticate=AsyncMock())
+    gated = RequestGate(app, paths=("/v1/",), service=SimpleNamespace(options=Options(), guard=guard))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(gated), base_url="http://127.0.0.1") as client:
+        post = partial(client.post, headers={"held": "1"}, content=b" " * (LARGE + 1))
+        holding = [asyncio.create_task(post("/v1/namespaces/ann/facts/batch")) for _ in range(LARGE_AT_ONCE)]
+        await asyncio.sleep(0.05)
+        got = {one: (await client.post(one[0], content=b" " * one[1])).status_code for one in sent}
+        let_go.set()
+        await asyncio.gather(*holding)
+    assert got == sent
 
 
-def test_body_of_a_rejected_request_is_read_in_pieces_and_dropped():
+async def test_body_of_a_rejected_request_is_read_in_pieces_and_dropped():
     pieces = [{"type": "http.request", "body": b"x" * 9, "more_body": more} for more in (True, True, False)]
     receive, send = AsyncMock(side_effect=pieces), AsyncMock()
     guard = SimpleNamespace(authenticate=AsyncMock(side_effect=ProblemError(401, "no key")))
     gated = RequestGate(AsyncMock(), paths=("/v1/",), service=SimpleNamespace(options=Options(), guard=guard))
     head = [(b"host", b"127.0.0.1"), (b"content-length", b"%d" % (gate.DROPPED + 1))]
     scope = {"type": "http", "method": "POST", "path": f"{ROOT}/episodes", "query_string": b"", "headers": head}
-    asyncio.run(gated(scope, receive, send))
+    await gated(scope, receive, send)
     assert (receive.await_count, send.await_args_list[0].args[0]["status"]) == (3, 401)
 
 
@@ -312,7 +301,7 @@ class Client:
         return {"type": "http.disconnect"}
 
 
-async def run_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_jobs_are_shared_refused_and_stopped_with_clients(monkeypatch):
     monkeypatch.setattr(limits, "WAIT", 0.05)
     all_jobs, go, started = Jobs(), asyncio.Event(), []
     clients = [Client() for _ in range(8)]
@@ -350,16 +339,10 @@ async def run_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(started) == 5
 
 
-def test_jobs_are_shared_refused_and_stopped_with_clients(monkeypatch):
-    asyncio.run(run_jobs(monkeypatch))
-
-
-def test_expensive_routes_run_once_at_a_time(client, offline):
+async def test_expensive_routes_run_once_at_a_time(client, offline):
     client("admin")
-    offline.facts.add_many(
-        [{"subject": f"P{number}", "predicate": "KNOWS", "object": f"P{number // 2}"} for number in range(1, 200)],
-        namespace="busy",
-    )
+    known = [{"subject": f"P{number}", "predicate": "KNOWS", "object": f"P{number // 2}"} for number in range(1, 200)]
+    offline.facts.add_many(known, namespace="busy")
     root = "/v1/namespaces/busy"
     calls = [
         ("POST", f"{root}/communities/refresh", {"json": {"full": True}}),
@@ -369,12 +352,8 @@ def test_expensive_routes_run_once_at_a_time(client, offline):
         ("GET", f"{root}/explorer/doubts?as_of=1&believed_at=1", {}),
     ]
     admin = client("admin")
-
-    async def ask() -> list[httpx.Response]:
-        async with httpx.AsyncClient(base_url=admin.base_url, headers=admin.headers, timeout=300) as one:
-            return await asyncio.gather(*(one.request(method, path, **how) for method, path, how in calls * 6))
-
-    answers = asyncio.run(ask())
+    async with httpx.AsyncClient(base_url=admin.base_url, headers=admin.headers, timeout=300) as one:
+        answers = await asyncio.gather(*(one.request(method, path, **how) for method, path, how in calls * 6))
     assert {answer.status_code for answer in answers} <= {200, 429}
     assert all(answer.headers["retry-after"] for answer in answers if answer.status_code == 429)
     assert sum(answer.status_code == 200 for answer in answers) >= len(calls)

@@ -18,17 +18,15 @@ BASE = "http://127.0.0.1:8420"
 def test_server_page_commands_print_the_shown_output(serving, offline):
     offline.driver.store.database.delete(graph_key("ann"))
     blocks = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
-    commands = [
-        part for block in blocks for part in re.split(r"^\$ ", block, flags=re.MULTILINE) if part.startswith("curl -s")
-    ]
+    parts = [part for block in blocks for part in re.split(r"^\$ ", block, flags=re.MULTILINE)]
+    commands = [part for part in parts if part.startswith("curl -s")]
     assert len(commands) == 7
     for part in commands:
         command, _, shown = part.partition("\n")
         deadline = time.monotonic() + 30
         while True:
-            done = subprocess.run(
-                command.replace(BASE, serving.url), shell=True, capture_output=True, text=True, check=True
-            )
+            here = command.replace(BASE, serving.url)
+            done = subprocess.run(here, shell=True, capture_output=True, text=True, check=True)
             if shown.strip() in done.stdout or "-si" in command:
                 break
             assert time.monotonic() < deadline, (command, done.stdout)  # the episode may not be read yet
@@ -41,10 +39,6 @@ def test_server_page_commands_print_the_shown_output(serving, offline):
 def test_server_page_table_has_every_route(serving, client):
     description = client().get("/openapi.json").json()["paths"]
     inner = "/v1/namespaces/{namespace}"
-    routes = {
-        f"{method.upper()} {path.removeprefix(inner)}"
-        for path, methods in description.items()
-        for method in methods
-        if path.startswith(inner)
-    }
+    paths = {path.removeprefix(inner): methods for path, methods in description.items() if path.startswith(inner)}
+    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
     assert set(re.findall(r"^\| `([A-Z]+ /[^`]*)`", PAGE, re.MULTILINE)) == routes

@@ -38,9 +38,8 @@ def test_events_stream_live_and_resume_after_interruption(client):
             break
     assert "episode" in names
     told.close()
-    admin.post(
-        f"{ROOT}/facts", json={"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo", "valid_at": "2024-05"}
-    )
+    oslo = {"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo", "valid_at": "2024-05"}
+    admin.post(f"{ROOT}/facts", json=oslo)
     ended = next(data for _, name, data in follow(admin, last) if name == "fact.ended")
     assert ended["after"]["objects"] == ["Bergen"]
     kinds = {name for _, (_, name, _) in zip(range(3), follow(admin, "1000000-1"), strict=False)}

@@ -62,9 +62,8 @@ def test_views_have_no_accessibility_violation(page, offline, width, scheme):
 
 
 def test_fact_view_marks_the_words_that_ended_the_fact(page, offline):
-    fact = next(
-        one for one in offline.facts.about("Nora", namespace="demo") if "coffee" in one.objects and one.invalid_at
-    )
+    facts = offline.facts.about("Nora", namespace="demo")
+    fact = next(one for one in facts if "coffee" in one.objects and one.invalid_at)
     page.open(f"ns=demo&view=fact&id={fact.id}")
     page.shows("ENDED BY")
     assert page.text("#panel mark") == "I switched from coffee to tea, by the way."

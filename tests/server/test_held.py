@@ -140,9 +140,7 @@ def test_events_do_not_replay_episodes_forgotten_elsewhere(child):
 
 
 @pytest.mark.parametrize("path", ["import?replace=true", "import/letta", "import/memvara"])
-def test_killed_import_leaves_no_file(tmp_path, path):
-    binaries.download_missing()
-    child = Child(tmp_path)
+def test_killed_import_leaves_no_file(child, path):
     begun, over = threading.Event(), threading.Event()
 
     def body() -> Iterator[bytes]:
@@ -161,7 +159,7 @@ def test_killed_import_leaves_no_file(tmp_path, path):
     child.process.kill()
     over.set()
     sending.join(60)
-    child.end()
+    child.process.wait(60)
     assert not child.files()
 
 

@@ -16,21 +16,8 @@ SEED = int(os.environ.get("KG_MEMORY_TEST_SEED", "7"))
 SECRETS = {"red": ("Zanzibarrow", "Quillfeather"), "blue": ("Mbombelane", "Thistlewick")}
 """Words in the memories of each key; no call sends them."""
 WORDS = (
-    "Ann",
-    "Where does Ann live?",
-    "lives in",
-    "2024-05",
-    "last March",
-    "..",
-    "%",
-    "",
-    "\x00",
-    "x" * 300,
-    "住在",
-    "0",
-    "-1",
-    "*",
-)
+    "Ann", "Where does Ann live?", "lives in", "2024-05", "last March", "..", "%", "", "\x00", "x" * 300, "住在", "0", "-1", "*",
+)  # fmt: skip
 PLACES = ("red/ann", "blue/ann", "red/../blue/ann", "blue%2Fann", "default", "*", "red/*", " ", "blue/ann\x00")
 
 
@@ -38,14 +25,9 @@ def fill(client: Any, namespace: str, words: tuple[str, str]) -> list[str]:
     """Add *words* to a namespace, and return the ids of all its items."""
     root = f"/v1/namespaces/{quote(namespace, safe='')}"
     for word in words:
-        fact = {
-            "subject": "Ann",
-            "predicate": "LIVES_IN",
-            "object": word,
-            "source": word,
-            "sentence": f"Ann lives in {word}",
-        }
-        assert client.post(f"{root}/facts", json=fact).status_code == 201
+        fact = {"subject": "Ann", "predicate": "LIVES_IN", "object": word, "source": word}
+        stated = client.post(f"{root}/facts", json={**fact, "sentence": f"Ann lives in {word}"})
+        assert stated.status_code == 201
     client.post(f"{root}/episodes", json={"content": f"I like {words[0]}.", "speaker": words[1], "thread": words[1]})
     lists = [client.get(f"{root}/{kind}").json()["items"] for kind in ("facts", "episodes", "entities", "verdicts")]
     return [item["id"] for items in lists for item in items]
@@ -95,9 +77,8 @@ class Calls:
                 names = [name for name in schema["properties"] if name in needed or self._random.random() < 0.3]
                 return {name: self._value(schema["properties"][name]) for name in names}
             case "object":
-                return {
-                    self._random.choice(("speaker", "name", "$or", "subject", "x")): self._random.choice(self._values)
-                }
+                name = self._random.choice(("speaker", "name", "$or", "subject", "x"))
+                return {name: self._random.choice(self._values)}
             case "array":
                 return [self._value(schema.get("items", {})) for _ in range(self._random.randrange(3))]
             case "integer":

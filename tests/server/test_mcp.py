@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,22 +20,17 @@ from kg_memory.text.tokenise import estimate_tokens
 BOTH = pytest.mark.parametrize("mode", ["auto", "legacy"], ids=["2026-07-28", "2025-11-25"])
 
 
-class Launch:
-    """Starts the server of a namespace like an MCP client."""
+@pytest.fixture(name="launch")
+def launch_in_namespace(server: embedded.Server, namespace: str) -> Callable[..., Client]:
+    """Start the server of the namespace like an MCP client."""
 
-    def __init__(self, url: str, namespace: str) -> None:
-        self._url, self._namespace = url, namespace
-
-    def __call__(self, *arguments: str, mode: str = "auto", **options: Any) -> Client:
-        command = ["-m", "kg_memory", "mcp", "-n", self._namespace, "--url", self._url, "--model", "offline"]
+    def launch(*arguments: str, mode: str = "auto", **options: Any) -> Client:
+        command = ["-m", "kg_memory", "mcp", "-n", namespace, "--url", server.url, "--model", "offline"]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        server = StdioServerParameters(command=sys.executable, args=[*command, *arguments], env=environment)
-        return Client(server, mode=mode, read_timeout_seconds=3000, **options)
+        child = StdioServerParameters(command=sys.executable, args=[*command, *arguments], env=environment)
+        return Client(child, mode=mode, read_timeout_seconds=3000, **options)
 
-
-@pytest.fixture
-def launch(server: embedded.Server, namespace: str) -> Launch:
-    return Launch(server.url, namespace)
+    return launch
 
 
 async def use(client: Client, tool: str, **arguments: Any) -> Any:
@@ -105,6 +101,12 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "another namespace": ("recall", {"question": "x", "namespace": "bob"}, "namespace: Extra inputs"),
     "a megabyte": ("remember", {"content": "a" * 1_000_000}, "characters"),
     "no time": ("facts", {"name": "Ann", "as_of": "blorb"}, "is not a time"),
+    "no time to recall": ("recall", {"question": "x", "as_of": "blorb"}, "as_of must"),
+    "no time of belief": ("facts", {"name": "x", "believed_at": "blorb"}, "believed_at must"),
+    "no time beside a belief": ("facts", {"name": "x", "as_of": "blorb", "believed_at": "2024"}, "as_of must"),
+    "no second time": ("compare", {"first": "2024", "second": "blorb"}, "second must"),
+    "a null as a required time": ("changes", {"since": "null"}, "since must"),
+    "a null as a question": ("recall", {"question": None}, "question: Input should be a valid string"),
     "no date": ("remember", {"content": "I ski.", "at": "soon"}, "give a datetime"),
     "no fact": ("explain", {"fact": "fact:everything"}, "`facts` shows the ids"),
     "a list": ("history", {"name": ["Ann"]}, "name: Input should be a valid string"),
@@ -114,7 +116,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 async def test_mcp_tools_return_bad_arguments_with_advice(launch):
-    async with launch() as client:
+    async with launch("--profile", "full") as client:
         for name, (tool, arguments, hint) in BAD.items():
             result = await client.call_tool(tool, arguments)
             text = result.content[0].text

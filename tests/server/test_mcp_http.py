@@ -1,9 +1,6 @@
 """The MCP server over HTTP: the same keys, and a namespace that the model cannot choose."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
@@ -19,19 +16,23 @@ from mcp_types import ElicitResult
 from kg_memory import GraphMemory
 from kg_memory.contrib.server.keys import KEYS, KeyRing
 from kg_memory.falkor.connect import graph_key
+from tests.cli_home import home_of_the_module  # noqa: F401 - a fixture
 from tests.server.conftest import Serving, state_dispute
 from tests.server.test_mcp import BOTH, use
+from tests.server.test_running import free_port, serve  # noqa: F401 - a fixture
 
 Connect = Callable[..., Any]
 
 
-@pytest.fixture
-def connect(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Connect]:
+@pytest.fixture(name="connect")
+def connect_with_key(serving: Serving, ring: KeyRing, offline: GraphMemory) -> Iterator[Connect]:
     """Return a function that connects with a key of *scopes* for *namespaces*; delete the keys at the end."""
 
     @asynccontextmanager
-    async def connected(*scopes: str, namespaces: tuple[str, ...] = ("*",), query: str = "", **options: Any) -> Any:
-        secret = ring.create("test", scopes, namespaces)[1] if scopes else ""
+    async def connected(
+        *scopes: str, namespaces: tuple[str, ...] = ("*",), reads: tuple[str, ...] = (), query: str = "", **options: Any
+    ) -> Any:
+        secret = ring.create("test", scopes, namespaces, reads)[1] if scopes else ""
         headers = {"Authorization": f"Bearer {secret}"} if secret else {}
         async with httpx2.AsyncClient(headers=headers, timeout=300) as http:
             transport = streamable_http_client(f"{serving.url}/v1/mcp{query}", http_client=http)
@@ -134,40 +135,12 @@ async def test_mcp_http_user_decides_review(connect, offline, mode):
 
 
 @BOTH
-def test_mcp_http_client_does_not_delay_shutdown(offline, tmp_path, mode):
+async def test_mcp_http_client_does_not_delay_shutdown(home, port, mode):
     """The server ends the streams of its clients when it is told to stop."""
-    script = tmp_path / "serve.py"
-    script.write_text(SERVE)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, str(script), str(offline.settings.data_dir)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout
-        url = process.stdout.readline().strip()
-
-        async def stay() -> float:
-            async with Client(f"{url}/v1/mcp", mode=mode, read_timeout_seconds=300) as client:
-                await client.list_tools()
-                process.terminate()
-                began = time.monotonic()
-                await asyncio.to_thread(process.wait, 60)
-                return time.monotonic() - began
-
-        assert asyncio.run(stay()) < 10
-
-
-SERVE = """
-import sys
-from pathlib import Path
-import uvicorn
-from kg_memory import GraphMemory, Settings
-from kg_memory.contrib.server.app import StoppingServer, create_app
-
-class Server(StoppingServer):
-    async def startup(self, sockets=None):
-        await super().startup(sockets)
-        print("http://127.0.0.1:%d" % self.servers[0].sockets[0].getsockname()[1], flush=True)
-
-memory = GraphMemory.open(settings=Settings(data_dir=Path(sys.argv[1]), model="offline"), embeddings="offline")
-app = create_app(memory, close_memory=True)
-Server(uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=30), app.state.service).run()
-"""
+    with serve(port) as process:
+        async with Client(f"http://127.0.0.1:{port}/v1/mcp", mode=mode, read_timeout_seconds=300) as client:
+            await client.list_tools()
+            process.terminate()
+            began = time.monotonic()
+            await asyncio.to_thread(process.wait, 60)
+            assert time.monotonic() - began < 10

@@ -39,22 +39,13 @@ def save(memory: Any, namespace: str, content: str) -> Any:
     return saved
 
 
-def fail(model: Any, error: Exception) -> dict[str, Any]:
-    """Let the model fail to read facts, and return its rules."""
-
-    rules = dict(model.rules)
-    model.rules["facts"] = raising(error)
-    return rules
-
-
 def test_watch_reports_episode_and_its_facts_once(memory, look, namespace):
     first = look()
     assert (first.episodes, first.changes, set(first.counts.values())) == ((), (), {0})
     added = add(memory, namespace, "I live in Oslo.", at="2023-01-01")
     seen = look()
-    assert [(each["id"], each["status"], each["content"]) for each in seen.episodes] == [
-        (added.episode, "done", "I live in Oslo.")
-    ]
+    [episode] = seen.episodes
+    assert (episode["id"], episode["status"], episode["content"]) == (added.episode, "done", "I live in Oslo.")
     assert [(each.kind, each.after.sentence) for each in seen.changes] == [("learned", "Ann lives in Oslo")]
     assert seen.counts["episodes"] == 1
     again = look()
@@ -73,7 +64,8 @@ def test_watch_reports_episode_and_its_facts_once(memory, look, namespace):
 def test_watch_reports_unread_episode_until_it_is_read(memory, model, look, namespace, error, state, again):
     save(memory, namespace, "I live in Oslo.")
     assert [each["status"] for each in look().episodes] == ["saved"]
-    rules = fail(model, error)
+    rules = model.rules
+    model.rules = {**rules, "facts": raising(error)}
     with suppress(ModelUnavailable):
         memory.episodes.resume(namespace=namespace)
     seen = look()

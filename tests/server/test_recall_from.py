@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
-import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
+
+from kg_memory.cli import main
+from tests.server.test_mcp_http import connect_with_key  # noqa: F401 - a fixture
 
 QUESTION = {"question": "Where does Ann live, and where does she work?"}
 LOOKALIKES = (
-    "team",
-    "team-",
-    "team-re",
-    "team-red2",
-    "team-red/x",
-    "Team-red",
-    "team-red ",
-    "team*",
-    "team-rеd",
-    "x/team-red",
-)
+    "team", "team-", "team-re", "team-red2", "team-red/x", "Team-red", "team-red ", "team*", "team-rеd", "x/team-red",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,37 +65,30 @@ def test_a_key_that_may_read_a_namespace_changes_nothing_there(client, offline):
     assert agent.get("/v1/namespaces").json()["items"] == ["ann", "team-red"]
 
 
-async def test_mcp_recalls_from_what_its_url_names(serving, client):
-    agent = client("read", "write", namespaces=("ann",), reads=("team-red",))
+async def test_mcp_recalls_from_what_its_url_names(connect, client):
+    rights = {"namespaces": ("ann",), "reads": ("team-red",)}
 
     async def use(query):
-        async with httpx2.AsyncClient(headers={"Authorization": agent.headers["Authorization"]}, timeout=300) as http:
-            transport = streamable_http_client(f"{serving.url}/v1/mcp?{query}", http_client=http)
-            async with Client(transport, read_timeout_seconds=300) as session:
-                tools = {tool.name for tool in (await session.list_tools()).tools}
-                return tools, (await session.call_tool("recall", QUESTION)).structured_content["facts"]
+        async with connect("read", "write", **rights, query=query) as session:
+            tools = {tool.name for tool in (await session.list_tools()).tools}
+            return tools, (await session.call_tool("recall", QUESTION)).structured_content["facts"]
 
-    tools, facts = await use("namespace=ann&recall_from=team-red")
+    tools, facts = await use("?namespace=ann&recall_from=team-red")
     assert "remember" in tools
-    assert {(fact["sentence"], fact["namespace"]) for fact in facts} == {
-        ("Ann lives in Oslo", "ann"),
-        ("Ann works at Acme", "team-red"),
-    }
-    tools, facts = await use("namespace=team-red")
+    expected = {("Ann lives in Oslo", "ann"), ("Ann works at Acme", "team-red")}
+    assert {(fact["sentence"], fact["namespace"]) for fact in facts} == expected
+    tools, facts = await use("?namespace=team-red")
     assert "remember" not in tools
     assert [fact["sentence"] for fact in facts] == ["Ann works at Acme"]
-    refused = agent.post("/v1/mcp?namespace=ann&recall_from=team", json={})
+    refused = client("read", "write", **rights).post("/v1/mcp?namespace=ann&recall_from=team", json={})
     assert (refused.status_code, "'team'" in refused.json()["detail"]) == (403, True)
 
 
-def test_command_line_recalls_from_more(offline):
-    def run(*words):
-        environment = {**os.environ, "KG_MEMORY_DATA_DIR": str(offline.settings.data_dir), "KG_MEMORY_MODEL": "offline"}
-        command = [sys.executable, "-m", "kg_memory", *words]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True).stdout
-
-    asked = run("ask", QUESTION["question"], "-n", "ann", "--recall-from", "team-red", "--json")
-    assert {"ann", "team-red"} == {fact["namespace"] for fact in json.loads(asked)["facts"]}
-    assert "[team-red] Ann works at Acme" in run(
-        "ask", QUESTION["question"], "-n", "ann", "--recall-from", "team-red", "--context"
-    )
+def test_command_line_recalls_from_more(offline, monkeypatch, capsys):
+    monkeypatch.setenv("KG_MEMORY_DATA_DIR", str(offline.settings.data_dir))
+    monkeypatch.setenv("KG_MEMORY_MODEL", "offline")
+    asked = ("ask", QUESTION["question"], "-n", "ann", "--recall-from", "team-red")
+    assert main([*asked, "--json"]) == 0
+    assert {"ann", "team-red"} == {fact["namespace"] for fact in json.loads(capsys.readouterr().out)["facts"]}
+    assert main([*asked, "--context"]) == 0
+    assert "[team-red] Ann works at Acme" in capsys.readouterr().out

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -15,7 +15,7 @@ import pytest
 from kg_memory.contrib.server.reader import BackgroundReader
 from tests.cli_home import COMMAND, home_of_the_module, result, run_here  # noqa: F401 - fixtures
 from tests.cluster.nodes import free_ports
-from tests.waiting import until
+from tests.waiting import until, until_answered
 
 CLIENTS, SPACES = 200, 4
 
@@ -25,22 +25,16 @@ def serve(port: int, *options: str) -> Iterator[subprocess.Popen[str]]:
     command = [*COMMAND, "serve", "--port", str(port), "--rate", "100000", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def answers() -> bool:
-        with suppress(httpx.TransportError):
-            return httpx.get(f"http://127.0.0.1:{port}/healthz").is_success
-        assert process.poll() is None, process.stderr.read()
-        return False
-
     try:
-        until(answers)
+        until_answered(f"http://127.0.0.1:{port}/healthz", process, process.stderr.read)
         yield process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(240)
 
 
-@pytest.fixture
-def port() -> int:
+@pytest.fixture(name="port")
+def free_port() -> int:
     return free_ports(1)[0]
 
 
@@ -117,11 +111,16 @@ async def test_reader_stop_waits_for_current_episodes_only(offline):
 def test_request_log_lines_follow_log_level(home, port, level, shown):
     with serve(port, "--log-level", level) as process:
         url = f"http://127.0.0.1:{port}"
-        where = f"{url}/v1/namespaces/logged{level}/episodes"
-        wait_until_read(url, [httpx.post(where, json={"content": "I live in Oslo."}, timeout=300).headers["location"]])
-        log = ""
-        while shown and "episode read" not in log:  # a busy machine may kill the second process before it says so
-            log += process.stderr.readline()
+        with httpx.Client(base_url=f"{url}/v1/namespaces/logged{level}", timeout=300) as client:
+            saved = client.post("/episodes", json={"content": "I live in Oslo."})
+            log = ""
+            while (
+                shown and "episode read" not in log
+            ):  # before it asks often: the pipe holds few lines of these requests
+                log += process.stderr.readline()
+            wait_until_read(url, [saved.headers["location"]])
+            assert client.get("/entities/nobody").status_code == 404
+            assert client.post("/facts/nothing/retract", json={"reason": "a"}).status_code == 404
     log += process.stderr.read()
     assert ("episode read namespace=" in log) == ("/episodes -> 202" in log) == shown
     assert not any(text in log for text in ("Oslo", f"logged{level}"))

@@ -3,23 +3,21 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
 from kg_memory import GraphMemory, Settings
+from tests.cluster.nodes import free_ports
+from tests.review import judging
 from tests.scripted import Scripted
+from tests.waiting import until_answered
 
 ROOT = Path(__file__).parents[2]
 BOOT = 120
@@ -41,25 +39,12 @@ class Server:
         return self.process.wait(120)
 
 
-def unsure(fields: Any) -> Any:
-    """Judge that one home supersedes the other, with a confidence of 0.7 only."""
-    told = {"verdict": "supersedes", "confidence": 0.7, "holds": "new", "reason": "She may only visit."}
-    return {
-        "verdicts": [
-            {"fact": fact["id"], "known": known["id"], **told}
-            for fact in fields["facts"]
-            for known in fact["existing"]
-            if known["predicate"] == fact["predicate"] == "LIVES_IN" and known["subject"] == fact["subject"]
-        ]
-    }
-
-
 @pytest.fixture(scope="package")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a memory in which two facts wait for review."""
     folder = tmp_path_factory.mktemp("studio") / "data"
-    settings = Settings(data_dir=folder, idle_seconds=1)
-    with GraphMemory.open(settings=settings, model=Scripted(judge=unsure), embeddings="offline") as memory:
+    settings, unsure = Settings(data_dir=folder, idle_seconds=1), Scripted(judge=judging("supersedes", 0.7))
+    with GraphMemory.open(settings=settings, model=unsure, embeddings="offline") as memory:
         for speaker in ("Ann", "Bob"):
             memory.add("I live in Oslo.", speaker=speaker, at="2024-01-01", namespace="team")
             memory.add("I live in Paris.", speaker=speaker, at="2024-02-01", namespace="team")
@@ -75,9 +60,7 @@ def server(data: Path) -> Iterator[Server]:
     shutil.copy(ROOT / "pyproject.toml", place)
     shutil.copytree(ROOT / "graphs", place / "graphs")
     (place / "kg_memory").symlink_to(ROOT / "kg_memory")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     environment = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
     environment |= {
         "KG_MEMORY_DATA_DIR": str(data), "KG_MEMORY_MODEL": "offline", "KG_MEMORY_IDLE_SECONDS": "1",
@@ -91,7 +74,7 @@ def server(data: Path) -> Iterator[Server]:
         )
         running = Server(f"http://127.0.0.1:{port}", process, log, data)
         try:
-            _wait(running)
+            until_answered(f"{running.url}/ok", process, log.read_text, BOOT)
             yield running
         finally:
             try:
@@ -105,17 +88,3 @@ def server(data: Path) -> Iterator[Server]:
 def client(server: Server) -> SyncLangGraphClient:
     """A client of the server's REST API, as Studio has."""
     return get_sync_client(url=server.url, api_key="")
-
-
-def _wait(server: Server) -> None:
-    deadline = time.monotonic() + BOOT
-    while True:
-        try:
-            with urllib.request.urlopen(f"{server.url}/ok", timeout=5) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            pass
-        assert server.process.poll() is None, server.log.read_text()
-        assert time.monotonic() < deadline, server.log.read_text()
-        time.sleep(0.2)

@@ -5,16 +5,16 @@ They run in processes of their own, by the Python that KG_MEMORY_WIRE_PYTHON nam
 """
 
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.cluster.nodes import free_ports
+from tests.waiting import until_answered
 
 HERE = Path(__file__).parent
 PYTHON = os.environ.get("KG_MEMORY_WIRE_PYTHON", sys.executable)
@@ -63,31 +63,11 @@ def embeddings_url(gguf: str) -> Iterator[str]:
 @contextmanager
 def _served(command) -> Iterator[str]:
     """Run the server that *command* starts on a free port, and stop it at the end."""
-    port = _free_port()
+    [port] = free_ports(1)
     process = subprocess.Popen(command(port), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        _wait(process, f"http://127.0.0.1:{port}/health")
+        until_answered(f"http://127.0.0.1:{port}/health", process, process.stderr.read, STARTS_WITHIN)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait(process: subprocess.Popen[str], url: str) -> None:
-    until = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            pytest.fail(f"the server ended: {process.stderr.read()[-2000:]}")
-        try:
-            with urllib.request.urlopen(url, timeout=5) as response:
-                if response.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.2)
-    pytest.fail(f"the server was not ready within {STARTS_WITHIN:.0f} s")

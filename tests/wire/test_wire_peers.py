@@ -75,9 +75,8 @@ def test_small_model_returns_a_valid_answer(chat_url):
     total = []
     answer = model.answer(replace(about(prompts.EXTRACT_MESSAGE), meter=total.append))
     assert isinstance(answer, prompts.EXTRACT_MESSAGE.answer)
-    assert all(entity.name or why_no_name(entity.name, "") for entity in answer.entities), (
-        "ingestion drops nameless ones"
-    )
+    names = [entity.name for entity in answer.entities]
+    assert all(name or why_no_name(name, "") for name in names), "ingestion drops nameless ones"
     assert sum(total, Usage()).calls <= 3
 
 
