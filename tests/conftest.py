@@ -47,7 +47,7 @@ LONG = (
     "test_examples", "test_cli", "test_scenarios", "test_order", "test_cli_review", "test_model_failures",
     "test_hostile_messages", "test_windows", "test_past", "test_client_killed", "test_server_killed", "test_demo",
     "test_cli_show", "test_truth_properties", "test_messages", "test_graphiti_faults", "test_running", "test_mcp",
-    "test_explorer_page", "test_evaluate", "test_command_killed",
+    "test_explorer_page", "test_evaluate",
 )  # fmt: skip
 """The files that take longest: they come first, so that none of the processes is left alone with one in the end."""
 

@@ -4,35 +4,27 @@ from typing import Any
 
 CHATGPT = [
     {
-        "title": "Bread",
-        "create_time": 1714557600.0,
-        "conversation_id": "c-1",
-        "current_node": "n5",
+        "title": "Bread", "create_time": 1714557600.0, "conversation_id": "c-1", "current_node": "n5",
         "mapping": {
             "root": {"id": "root", "message": None, "parent": None, "children": ["n0"]},
             "n0": {
                 "parent": "root",
                 "message": {
-                    "id": "m0",
-                    "author": {"role": "system"},
-                    "content": {"content_type": "text", "parts": [""]},
+                    "id": "m0", "author": {"role": "system"}, "content": {"content_type": "text", "parts": [""]},
                     "metadata": {"is_visually_hidden_from_conversation": True},
                 },
             },
             "n1": {
                 "parent": "n0",
                 "message": {
-                    "id": "m1",
-                    "author": {"role": "user"},
+                    "id": "m1", "author": {"role": "user"},
                     "content": {"content_type": "user_editable_context", "user_profile": "I am a baker."},
                 },
             },
             "n2": {
                 "parent": "n1",
                 "message": {
-                    "id": "m2",
-                    "author": {"role": "user", "name": None},
-                    "create_time": 1714557600.5,
+                    "id": "m2", "author": {"role": "user", "name": None}, "create_time": 1714557600.5,
                     "content": {
                         "content_type": "multimodal_text",
                         "parts": [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://f1"}, "I live in Kotka."],
@@ -47,19 +39,14 @@ CHATGPT = [
             "n4": {
                 "parent": "n2",
                 "message": {
-                    "id": "m4",
-                    "author": {"role": "assistant"},
-                    "recipient": "browser",
+                    "id": "m4", "author": {"role": "assistant"}, "recipient": "browser",
                     "content": {"content_type": "code", "text": "search('Kotka')"},
                 },
             },
             "n5": {
                 "parent": "n4",
                 "message": {
-                    "id": "m5",
-                    "author": {"role": "assistant"},
-                    "create_time": None,
-                    "recipient": "all",
+                    "id": "m5", "author": {"role": "assistant"}, "create_time": None, "recipient": "all",
                     "content": {"content_type": "text", "parts": ["By the sea\ue200cite\ue202turn0\ue201."]},
                 },
             },
@@ -67,9 +54,7 @@ CHATGPT = [
     },
     {"title": "Empty", "conversation_id": "c-2", "mapping": {}, "current_node": None},
     {
-        "title": "A circle",
-        "conversation_id": "c-3",
-        "current_node": "gone",
+        "title": "A circle", "conversation_id": "c-3", "current_node": "gone",
         "mapping": {
             "a": {"parent": "b", "message": {"id": "a", "author": None, "content": {"content_type": "text", "parts": ["One."]}}},
             "b": {"parent": "a", "message": {"id": "b", "author": {"role": "user"}, "create_time": 1714557700, "content": {"parts": ["Two."]}}},
@@ -106,14 +91,8 @@ OPEN_WEBUI = [
             "history": {
                 "currentId": "3",
                 "messages": {
-                    "1": {
-                        "id": "1", "parentId": None, "role": "user", "content": "My cat is Miso.",
-                        "timestamp": 1714557600,
-                    },
-                    "2": {
-                        "id": "2", "parentId": "1", "role": "assistant", "content": "An old answer.",
-                        "timestamp": 1714557601,
-                    },
+                    "1": {"id": "1", "parentId": None, "role": "user", "content": "My cat is Miso.", "timestamp": 1714557600},
+                    "2": {"id": "2", "parentId": "1", "role": "assistant", "content": "An old answer.", "timestamp": 1714557601},
                     "3": {
                         "id": "3", "parentId": "1", "role": "assistant",
                         "content": '<details type="reasoning" done="true">hm</details>\nA fine name.',
@@ -127,10 +106,7 @@ OPEN_WEBUI = [
 TELEGRAM_CHAT = {
     "name": "Bo Lind", "type": "personal_chat", "id": 77,
     "messages": [
-        {
-            "id": 1, "type": "service", "date": "2024-06-01T21:29:00", "actor": "Bo Lind", "action": "phone_call",
-            "text": "",
-        },
+        {"id": 1, "type": "service", "date": "2024-06-01T21:29:00", "actor": "Bo Lind", "action": "phone_call", "text": ""},
         {
             "id": 2, "type": "message", "date": "2024-06-01T21:30:00", "date_unixtime": "1717295400",
             "from": "Bo Lind", "from_id": "user7",
@@ -153,10 +129,7 @@ DISCORD = {
     "messages": [
         {"id": "10", "type": "GuildMemberJoin", "timestamp": "2024-05-01T09:59:00+02:00", "content": "Joined.", "author": {"name": "ina"}},
         {
-            "id": "11",
-            "type": "Default",
-            "timestamp": "2024-05-01T10:00:00.5+02:00",
-            "content": "I roast tea.",
+            "id": "11", "type": "Default", "timestamp": "2024-05-01T10:00:00.5+02:00", "content": "I roast tea.",
             "author": {"id": "9", "name": "ina", "nickname": "Ina Berg", "isBot": False},
             "attachments": [{"id": "1", "url": "https://x.invalid/a", "fileName": "tin.png"}],
         },
@@ -188,10 +161,7 @@ ASSISTANTS = {
     ],
 }  # fmt: skip
 GEMINI = [
-    {
-        "header": "Gemini Apps", "title": "Gave feedback", "time": "2024-05-01T10:05:00.000Z",
-        "products": ["Gemini Apps"],
-    },
+    {"header": "Gemini Apps", "title": "Gave feedback", "time": "2024-05-01T10:05:00.000Z", "products": ["Gemini Apps"]},
     {
         "header": "Gemini Apps", "title": "Prompted I paint boats", "time": "2024-05-01T10:00:00.000Z",
         "products": ["Gemini Apps"], "safeHtmlItem": [{"html": "<p>Which <b>boats</b>?</p><ul><li>small</li></ul>"}],

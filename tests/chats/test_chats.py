@@ -313,11 +313,7 @@ def test_notes_of_messengers_are_left_out_and_blocks_are_read(tmp_path):
     ]
     facebook = {"participants": [{"name": "Ann"}], "title": "Ann", "messages": messages}
     assert [each.content for each in read(write(tmp_path, json.dumps(facebook)))] == ["I moved to Oslo."]
-    blocks = [
-        {
-            "type": "rich_text",
-            "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "I ski."}]}],
-        }
-    ]
+    section = {"type": "rich_text_section", "elements": [{"type": "text", "text": "I ski."}]}
+    blocks = [{"type": "rich_text", "elements": [section]}]
     slack = [{"ts": "1714557600.1", "user": "U1", "text": "", "blocks": blocks}]
     assert [each.content for each in read(write(tmp_path, json.dumps(slack)))] == ["I ski."]

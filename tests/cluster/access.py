@@ -31,25 +31,16 @@ class Certificates:
         self._folder = folder
         self._make("ca", "-addext", "basicConstraints=critical,CA:TRUE")
         for name, address in (("server", "IP:127.0.0.1"), ("elsewhere", "DNS:db.example.com"), ("client", "DNS:ann")):
-            self._make(
-                name, "-CA", self.file("ca.crt"), "-CAkey", self.file("ca.key"), "-addext", f"subjectAltName={address}"
-            )
+            issuer = ("-CA", self.file("ca.crt"), "-CAkey", self.file("ca.key"))
+            self._make(name, *issuer, "-addext", f"subjectAltName={address}")
 
     def file(self, name: str) -> str:
         return str(self._folder / name)
 
     def _make(self, name: str, *options: str) -> None:
-        key = (
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-keyout",
-            self.file(f"{name}.key"),
-        )
-        command = ("openssl", "req", "-x509", *key, "-out", self.file(f"{name}.crt"), "-subj", f"/CN={name}", *options)
-        subprocess.run(command, check=True, capture_output=True)
+        new = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes".split()
+        files = ("-keyout", self.file(f"{name}.key"), "-out", self.file(f"{name}.crt"))
+        subprocess.run([*new, *files, "-subj", f"/CN={name}", *options], check=True, capture_output=True)
 
     def query(self, *, client: bool = True) -> str:
         own = f"&ssl_certfile={self.file('client.crt')}&ssl_keyfile={self.file('client.key')}" if client else ""

@@ -5,36 +5,24 @@ import io
 import os
 import signal
 import socket
-import subprocess
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 
 import pytest
-import redis
 
 from kg_memory.contrib.embedded import binaries
-from kg_memory.contrib.server.worker import Outbox, Worker
+from kg_memory.contrib.server.worker import Outbox
 from kg_memory.errors import DatabaseForbidden, DatabaseUnavailable, SettingsError
 from kg_memory.falkor import connect, servers
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import redis_urls
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.memory.open import NamedServer
-from tests.cluster.access import (
-    COPIES,
-    ERASING,
-    FORGETTING,
-    KEYS,
-    SLEEPING,
-    USED,
-    WAITING,
-    WORKING,
-    Certificates,
-    secured,
-)  # fmt: skip
+from tests.cluster import access
+from tests.cluster.access import Certificates, secured
 from tests.cluster.nodes import Cluster, free_ports, until
-from tests.cluster.test_cluster import SAID, found, opened
-from tests.falkor.test_replica import running
+from tests.cluster.test_cluster import SAID, found, opened, working
+from tests.falkor.test_replica import running, started
 
 pytestmark = pytest.mark.system
 
@@ -136,32 +124,32 @@ def granted(cluster: Cluster, settings):
 
         def open_with(*rights: str, **values: int) -> GraphMemory:
             for node in cluster.nodes:
-                node.redis.execute_command("ACL", "SETUSER", "ann", "reset", "on", ">secret", *KEYS, *rights)
+                node.redis.execute_command("ACL", "SETUSER", "ann", "reset", "on", ">secret", *access.KEYS, *rights)
             return stack.enter_context(opened(cluster.url.replace("//", "//ann:secret@"), settings, **values))
 
         yield open_with
 
 
 def test_documented_rights_suffice_for_each_task(granted, cluster, namespace):
-    memory = granted(*USED)
+    memory = granted(*access.USED)
     added = memory.add(SAID, at="2024-01-01", namespace=namespace)
     assert found(memory, namespace) == [SAID]
     assert memory.data.namespaces() == [namespace]
-    memory = granted(*USED, *SLEEPING)
+    memory = granted(*access.USED, *access.SLEEPING)
     assert memory.data.sleep(namespace=namespace)
     assert memory.data.namespaces("asleep") == [namespace]
     assert found(memory, namespace) == [SAID]
-    memory = granted(*USED, *COPIES)
+    memory = granted(*access.USED, *access.COPIES)
     file = io.BytesIO()
     memory.data.export(file, namespace=namespace)
     memory.data.import_(io.BytesIO(file.getvalue()), namespace=namespace, replace=True)
-    memory = granted(*USED, *COPIES, *FORGETTING, *ERASING)
+    memory = granted(*access.USED, *access.COPIES, *access.FORGETTING, *access.ERASING)
     done = memory.privacy.forget(episode=added.episode, namespace=namespace, erase=True)
     assert "replicas" in done.advice
 
 
 def test_wait_replicas_needs_wait_and_role_rights(granted, namespace):
-    memory = granted(*USED, *WAITING, wait_replicas=1, min_replicas=0)
+    memory = granted(*access.USED, *access.WAITING, wait_replicas=1, min_replicas=0)
     memory.add(SAID, at="2024-01-01", namespace=namespace)
     assert found(memory, namespace) == [SAID]
 
@@ -173,22 +161,18 @@ def test_missing_right_is_named_in_error(granted, namespace):
 
 
 async def test_worker_needs_only_documented_rights(granted, cluster, namespace):
-    memory = granted(*USED, *WORKING)
+    memory = granted(*access.USED, *access.WORKING)
     for node in cluster.nodes:
         node.redis.acl_log_reset()
-    reading, outbox = Worker(memory, look_seconds=3600), Outbox(memory.driver.store.database)
-    working = asyncio.create_task(reading.run())
-    await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=namespace)
-    outbox.wake(namespace)
-    await asyncio.to_thread(until, lambda: found(memory, namespace) == [SAID])
-    log = [entry for node in cluster.nodes for entry in node.redis.acl_log()]
-    reading.stop()
-    await working
-    assert log == []
+    async with working(memory):
+        await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=namespace)
+        Outbox(memory.driver.store.database).wake(namespace)
+        await asyncio.to_thread(until, lambda: found(memory, namespace) == [SAID])
+        assert [entry for node in cluster.nodes for entry in node.redis.acl_log()] == []
 
 
 def test_forget_without_erase_rights_is_audited_with_advice(granted, cluster, namespace):
-    memory = granted(*USED, *FORGETTING)
+    memory = granted(*access.USED, *access.FORGETTING)
     added = memory.add(SAID, at="2024-01-01", namespace=namespace)
     cluster.master(namespace).redis.execute_command(
         "GRAPH.COPY", graph_key(namespace), f"kg-aside:{{{graph_key(namespace)}}}x"
@@ -209,19 +193,8 @@ def sentinel(tmp_path, node):
         f"port {port}\nbind 127.0.0.1\nsentinel monitor own 127.0.0.1 {node.port} 1\n"
     )
     command = [str(binaries.download_missing().redis_server), str(tmp_path / "sentinel.conf"), "--sentinel"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    with closing(redis.Redis(port=port)) as client:
-
-        def answers() -> bool:
-            try:
-                return client.ping()
-            except redis.ConnectionError:
-                return False
-
-        until(answers)
-        yield f"falkor://127.0.0.1:{port}"
-    process.kill()
-    process.wait()
+    with started(command, port) as running_sentinel:
+        yield running_sentinel.url()
 
 
 async def test_sentinel_url_connects_to_primary(sentinel, settings, namespace):

@@ -7,7 +7,8 @@ import shutil
 import signal
 import threading
 import time
-from contextlib import ExitStack, closing
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, closing
 
 import pytest
 from redis.crc import key_slot
@@ -49,6 +50,20 @@ def found(memory: GraphMemory, namespace: str) -> list[str]:
     return [fact.sentence for fact in memory.search(ASKED, namespace=namespace).facts]
 
 
+def replicas(cluster: Cluster, master: Node) -> list[Node]:
+    return [node for node in cluster.nodes if node.redis.info("replication").get("master_port") == master.port]
+
+
+@asynccontextmanager
+async def working(memory: GraphMemory) -> AsyncIterator[None]:
+    """Let a worker of *memory* read episodes."""
+    worker_ = Worker(memory, look_seconds=3600)
+    running = asyncio.create_task(worker_.run())
+    yield
+    worker_.stop()
+    await running
+
+
 @pytest.fixture
 def spread(cluster: Cluster, namespace: str) -> list[str]:
     """Namespaces on three masters."""
@@ -78,15 +93,13 @@ async def test_cluster_serves_parallel_first_calls(cluster, settings, namespace)
 
 
 async def test_worker_reads_episodes_of_every_master(memory, spread):
-    reading, outbox = Worker(memory, look_seconds=3600), Outbox(memory.driver.store.database)
-    working = asyncio.create_task(reading.run())
-    for name in spread:
-        await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=name)
-        outbox.wake(name)
-    await asyncio.to_thread(until, lambda: all(found(memory, name) == [SAID] for name in spread))
-    await outbox.stop(60)
-    reading.stop()
-    await working
+    outbox = Outbox(memory.driver.store.database)
+    async with working(memory):
+        for name in spread:
+            await memory.episodes.asave([{"content": SAID, "at": "2024-01-01"}], namespace=name)
+            outbox.wake(name)
+        await asyncio.to_thread(until, lambda: all(found(memory, name) == [SAID] for name in spread))
+        await outbox.stop(60)
 
 
 def test_cluster_imports_export_of_another_master(memory, cluster, spread):
@@ -280,9 +293,8 @@ async def test_worker_continues_after_failover(memory, cluster, settings, spread
     other = next(one for one in spread if one != name)
     said = [{"content": f"Ann knows P{number}", "at": f"2024-01-{number + 1:02}"} for number in range(30)]
     done = lambda name: len(memory.episodes.list(namespace=name, status="done"))  # noqa: E731
-    async with opened(cluster.url, settings) as second:
-        outbox, reading = Outbox(second.driver.store.database), Worker(second, look_seconds=3600)
-        working = asyncio.create_task(reading.run())
+    async with opened(cluster.url, settings) as second, working(second):
+        outbox = Outbox(second.driver.store.database)
         await second.episodes.asave(said, namespace=name)
         outbox.wake(name)
         node = cluster.master(name)
@@ -292,8 +304,6 @@ async def test_worker_continues_after_failover(memory, cluster, settings, spread
         outbox.wake(other)  # the master of the stream is away
         await asyncio.to_thread(until, lambda: cluster.master(name) is not node)
         await asyncio.to_thread(until, lambda: (done(name), done(other)) == (30, 1))
-        reading.stop()
-        await working
 
 
 async def test_worker_reads_while_master_of_hints_is_down(cluster, settings, spread, monkeypatch):
@@ -302,16 +312,12 @@ async def test_worker_reads_while_master_of_hints_is_down(cluster, settings, spr
     away, here = sorted(spread, key=lambda name: slot_of(name) * 3 // SLOTS != third)[:2]
     async with opened(cluster.url, settings) as memory:
         await memory.aadd(SAID, at="2024-01-01", namespace=here)
-        reading = Worker(memory, look_seconds=3600)
-        working = asyncio.create_task(reading.run())
-        master = cluster.master(away)
-        replicas = [node for node in cluster.nodes if node.redis.info("replication").get("master_port") == master.port]
-        for node in (master, *replicas):
-            node.kill()
-        await memory.episodes.asave([{"content": "Bob lives in Rome", "at": "2024-01-01"}], namespace=here)
-        await asyncio.to_thread(until, lambda: len(memory.episodes.list(namespace=here, status="done")) == 2)
-        reading.stop()
-        await working
+        async with working(memory):
+            master = cluster.master(away)
+            for node in (master, *replicas(cluster, master)):
+                node.kill()
+            await memory.episodes.asave([{"content": "Bob lives in Rome", "at": "2024-01-01"}], namespace=here)
+            await asyncio.to_thread(until, lambda: len(memory.episodes.list(namespace=here, status="done")) == 2)
 
 
 def test_lease_key_is_on_the_server_of_its_graph(spread):
@@ -333,15 +339,14 @@ def test_write_without_replica_is_not_acknowledged(cluster, settings, namespace,
                 memory.add(SAID, at="2024-01-01", namespace=namespace)
 
         memory.add("Bob lives in Rome", at="2024-01-01", namespace=namespace)
-        master = cluster.master(namespace)
-        replicas = [node for node in cluster.nodes if node.redis.info("replication").get("master_port") == master.port]
-        for node in replicas:
+        following = replicas(cluster, cluster.master(namespace))
+        for node in following:
             node.process.send_signal(signal.SIGSTOP)
         try:
             with pytest.raises(DatabaseUnavailable, match="0 of 1 replicas"):
                 write()
         finally:
-            for node in replicas:
+            for node in following:
                 node.process.send_signal(signal.SIGCONT)
         write()
         assert memory.stats(namespace=namespace).episodes == 2

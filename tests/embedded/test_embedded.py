@@ -61,14 +61,9 @@ def watchdog_pid(folder: Path) -> int:
 def client(
     folder: Path, *, idle: float = 0, start_at: float = 0, writes: int = 0, then: str = "go"
 ) -> subprocess.Popen[str]:
-    arguments = [str(folder), str(idle), str(start_at), str(writes), then]
-    return subprocess.Popen(
-        [sys.executable, "-c", CLIENT, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        start_new_session=True,
-    )
+    command = [sys.executable, "-c", CLIENT, str(folder), str(idle), str(start_at), str(writes), then]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
 
 
 def read(process: subprocess.Popen[str], line: str) -> None:
@@ -225,10 +220,8 @@ def test_vector_index_is_complete_after_restart(folder, found):
     search = "CALL db.idx.vector.queryNodes('V', 'e', 10, vecf32({})) YIELD node RETURN node.v"
     with embedded.join(folder, found, idle_seconds=0) as server:
         run(server, "CREATE INDEX FOR (n:V) ON (n.v)")  # with two, the replay leaves them under construction
-        run(
-            server,
-            f"CREATE VECTOR INDEX FOR (n:V) ON (n.e) OPTIONS {{dimension: {size}, similarityFunction: 'cosine'}}",
-        )
+        options = f"{{dimension: {size}, similarityFunction: 'cosine'}}"
+        run(server, f"CREATE VECTOR INDEX FOR (n:V) ON (n.e) OPTIONS {options}")
         for start in range(0, count, 200):
             rows = ", ".join(f"{{v: {number}, e: {vectors[number]}}}" for number in range(start, start + 200))
             run(server, f"CYPHER rows=[{rows}] UNWIND $rows AS row MERGE (n:V {{v: row.v}}) SET n.e = vecf32(row.e)")

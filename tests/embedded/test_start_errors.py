@@ -76,15 +76,12 @@ def test_join_explains_binaries_that_do_not_run(folder, found, change, server, a
         assert mended.started
 
 
-def test_join_explains_binaries_that_are_not_executable(folder, tmp_path, found):
-    module = broken(tmp_path, found, lambda _: None)
-    module.module.chmod(0o644)
-    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*falkordb.so"):
-        embedded.join(folder, module)
-    server = broken(tmp_path, found, lambda _: None, server=True)
-    server.redis_server.chmod(0o644)
-    with pytest.raises(DatabaseMissing, match=r"chmod \+x .*redis-server"):
-        embedded.join(folder, server)
+@pytest.mark.parametrize(("server", "name"), [(False, "falkordb.so"), (True, "redis-server")])
+def test_join_explains_binaries_that_are_not_executable(folder, tmp_path, found, server, name):
+    copied = broken(tmp_path, found, lambda _: None, server=server)
+    (tmp_path / name).chmod(0o644)
+    with pytest.raises(DatabaseMissing, match=rf"chmod \+x .*{name}"):
+        embedded.join(folder, copied)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")

@@ -27,12 +27,8 @@ def sample(name: str, more: int = 0) -> dict[str, Any]:
         for n, (_, _, question, answer, category) in enumerate(FACTS, 1)
     ]
     trap = {"question": "What did Nora paint?", "adversarial_answer": "a barn", "category": 5, "evidence": ["D1:1"]}
-    talk = {
-        "speaker_a": "Nora",
-        "speaker_b": "Piet",
-        "session_1_date_time": "1:00 pm on 8 May, 2023",
-        "session_1": turns,
-    }
+    session = {"session_1_date_time": "1:00 pm on 8 May, 2023", "session_1": turns}
+    talk = {"speaker_a": "Nora", "speaker_b": "Piet", **session}
     return {"sample_id": name, "conversation": talk, "qa": [*asked, trap]}
 
 

@@ -14,12 +14,13 @@ import pytest
 import redis
 
 from kg_memory.contrib import embedded
-from kg_memory.contrib.embedded import binaries
+from kg_memory.contrib.embedded import EmbeddedServer
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, QueryError, SettingsError
 from kg_memory.falkor import connect
 from kg_memory.falkor.connect import LONGEST_KEY, Database, graph_key
 from kg_memory.falkor.wire import EncodedVector
 from kg_memory.memory.open import NamedServer
+from kg_memory.settings import Settings
 from tests.children import ends_well_in_a_child
 from tests.waiting import until
 
@@ -29,24 +30,6 @@ NAMESPACES = [
     "..", "../../etc", "/", "a/b", "{tag}", "*", "[ab]", "kg:", "#", "'; MATCH (n) DELETE n //", "`", '"', "\\",
     "\x01\x7f", "\x00", "\ud800", " ", "e\u0301", "\u00e9",
 ]  # fmt: skip
-
-
-class Embedded:
-    """A host that joins the server of a folder, as the memory's own does."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._server: embedded.Server | None = None
-
-    def url(self) -> str:
-        self.close()
-        self._server = embedded.join(self._folder, binaries.download_missing(), idle_seconds=0)
-        return self._server.url
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
 
 
 def test_graph_key_is_unique_and_valid_for_redis():
@@ -144,6 +127,10 @@ def test_database_refuses_old_version_unless_allowed(server, monkeypatch):
     asked_for.close()
 
 
+def embedded_in(folder: Path) -> EmbeddedServer:
+    return EmbeddedServer(Settings(data_dir=folder, idle_seconds=0), on_wait=lambda _: None)
+
+
 def kill(database: Database) -> None:
     os.kill(database.client().info()["process_id"], signal.SIGKILL)
 
@@ -152,7 +139,7 @@ ONE = ("kg:x", "MERGE (n:One) RETURN 1 AS n")
 
 
 def test_killed_embedded_server_restarts_at_next_query(query, tmp_path):
-    database = Database(Embedded(tmp_path / "db"))
+    database = Database(embedded_in(tmp_path / "db"))
     assert query(database, *ONE, write=True) == [{"n": 1}]
     stored = database.generation
     kill(database)
@@ -165,7 +152,7 @@ def test_killed_embedded_server_restarts_at_next_query(query, tmp_path):
 
 
 def test_closed_database_raises_and_releases_server(query, tmp_path):
-    database = Database(Embedded(tmp_path / "db"))
+    database = Database(embedded_in(tmp_path / "db"))
     query(database, *ONE, write=True)
     database.close()
     database.close()
@@ -185,13 +172,12 @@ def wait_for_connections(number: int, database: Database) -> None:
     The server notices a closed connection late, and an ending thread still refers to its loop: so each check collects
     garbage.
     """
-    deadline = time.monotonic() + 60
-    while True:
+
+    def are_left() -> bool:
         gc.collect()
-        if (result := connected(database)) <= number:
-            return
-        assert time.monotonic() < deadline, f"{result} connections, not {number}"
-        time.sleep(0.02)
+        return connected(database) <= number
+
+    until(are_left, 60)
 
 
 def test_ended_event_loops_leave_no_connection(server, namespace):

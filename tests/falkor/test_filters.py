@@ -37,6 +37,7 @@ LINK = {
     "SUBJECT_OF": "MATCH (a:Entity {id: row[0]}), (b:Fact {id: row[1]}) CREATE (a)-[:SUBJECT_OF]->(b)",
     "OBJECT_IS": "MATCH (a:Fact {id: row[0]}), (b:Entity {id: row[1]}) CREATE (a)-[:OBJECT_IS]->(b)",
     "HAS_MEMBER": "MERGE (a:Community {id: row[0]}) WITH a, row MATCH (b:Entity {id: row[1]}) CREATE (a)-[:HAS_MEMBER]->(b)",
+    "NAMES": "MATCH (e:Entity {id: row[0]}) MERGE (a:Alias {key: row[1]}) MERGE (a)-[:NAMES]->(e)",
     "HELD": "MATCH (f:Fact {id: row.fact}) CREATE (b:Belief) SET b = row.belief CREATE (f)-[:HELD]->(b)",
     "PROPOSED": "MATCH (f:Fact {id: row.fact}) CREATE (b:Belief) SET b = row.belief CREATE (f)-[:PROPOSED]->(b)",
 }
@@ -167,17 +168,11 @@ def filled(database, namespace):
         }
         for label, nodes in rows.items():
             database.query(key, f"UNWIND $rows AS row CREATE (d:{label}) SET d = row", {"rows": nodes}, write=True)
-        names = [{"id": item["id"], "key": alias_key(name)} for item in graph["entities"] for name in item["names"]]
-        named = (
-            "UNWIND $rows AS row MATCH (e:Entity {id: row.id}) MERGE (a:Alias {key: row.key}) MERGE (a)-[:NAMES]->(e)"
-        )
-        database.query(key, named, {"rows": names}, write=True)
+        names = [[item["id"], alias_key(name)] for item in graph["entities"] for name in item["names"]]
+        beliefs = {how: [item for item in graph["beliefs"] if item["relation"] == how] for how in ("HELD", "PROPOSED")}
+        linked = {**graph, **beliefs, "NAMES": names}
         for relation, cypher in LINK.items():
-            if relation in ("HELD", "PROPOSED"):
-                links = [item for item in graph["beliefs"] if item["relation"] == relation]
-            else:
-                links = [list(pair) for pair in graph[relation]]
-            database.query(key, f"UNWIND $rows AS row {cypher}", {"rows": links}, write=True)
+            database.query(key, f"UNWIND $rows AS row {cypher}", {"rows": list(linked[relation])}, write=True)
 
     return fill
 

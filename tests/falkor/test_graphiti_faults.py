@@ -4,7 +4,6 @@ Each test names the issues whose symptoms it tests. docs/why.md lists all of the
 """
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -152,18 +151,6 @@ def test_vector_search_finds_facts_added_in_any_way(memory, namespace):
         assert (found.facts[0].subject, found.facts[0].objects) == (name, (place,))
 
 
-def test_declared_fact_links_subject_and_object(memory, namespace):
-    """#1001, #1690, #1800: triples whose ends are lost, or come back as attributes of the edge."""
-    memory.facts.add("Ann", "WORKS_AT", "Acme", valid_at="2024-01-01", namespace=namespace)
-    for name in ("Ann", "Acme"):
-        [fact] = memory.facts.about(name, namespace=namespace)
-        assert (fact.subject, fact.predicate, fact.objects) == ("Ann", "WORKS_AT", ("Acme",))
-        around = memory.entities.around(name, namespace=namespace)
-        assert {each.name for each in around.entities} == {"Ann", "Acme"}
-    [entity, other] = memory.entities.list(namespace=namespace)
-    assert {entity.name, other.name} == {"Ann", "Acme"}
-
-
 def test_search_returns_facts_entities_and_episodes(memory, namespace):
     """#1787: nodes are not found by the question that finds their facts.
 
@@ -193,22 +180,6 @@ def test_communities_of_doubly_linked_entities_terminate(memory, namespace, pair
     [community] = memory.communities.list(namespace=namespace)
     members = memory.communities.get(community.name, namespace=namespace).community.members
     assert set(members) == {name for pair in pairs for name in pair}
-
-
-RECORDS = {
-    "quotes": {"rider": 'Andrea "Dovi" Dovizioso', "team": "Ducati's", "relation": "rides"},
-    "marks of cypher": {"a`b": "'}) DETACH DELETE n //", "$params": "CYPHER x=1", "": "\\"},
-    "nesting": {"a": [{"b": {"c": [None, True, 1.5, "Oslo"]}}]},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
-def test_json_record_is_stored_unchanged(memory, namespace, record):
-    """#731: parameters that become a malformed query."""
-    memory.add(json.dumps(record), kind="json", namespace=namespace)
-    [episode] = memory.episodes.list(namespace=namespace)
-    assert json.loads(episode.content) == record
-    assert episode.status == "done"
 
 
 @pytest.mark.system

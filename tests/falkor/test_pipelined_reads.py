@@ -11,7 +11,7 @@ from kg_memory.errors import DatabaseUnavailable, QueryError
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.servers import CONNECTIONS
 from kg_memory.falkor.wire import LANES
-from tests.falkor.test_connect import ONE, Embedded, kill
+from tests.falkor.test_connect import ONE, embedded_in, kill
 from tests.scripted import At
 
 SLOW = ("UNWIND range(1, 10000000) AS i RETURN sum(i) AS n", {})
@@ -81,7 +81,7 @@ async def test_cancelled_read_all_leaves_no_stale_answer(database, key):
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_read_all_raises_if_server_is_killed_and_recovers(tmp_path, is_async):
-    database = Database(Embedded(tmp_path / "db"))
+    database = Database(embedded_in(tmp_path / "db"))
     key = ONE[0]
     database.query(*ONE, {}, write=True)
     requests = [*numbers(5), SLOW]

@@ -18,26 +18,14 @@ from kg_memory.memory.listing import facts_about
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import Query
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START
+from kg_memory.temporal.interval import OPEN_END
 from tests.scripted import HashEmbeddings, Scripted
 from tests.whole_graph import every_property
 
 MODULES = (
-    queries.communities,
-    queries.episodes,
-    estimate,
-    queries.facts,
-    queries.features,
-    queries.identities,
-    queries.ingestion,
-    maintainer,
-    news,
-    queries.premises,
-    profiles,
-    reports,
-    queries.search,
-    queries.usage,
-)
+    queries.communities, queries.episodes, queries.facts, queries.features, queries.identities, queries.ingestion,
+    queries.premises, queries.search, queries.usage, estimate, maintainer, news, profiles, reports,
+)  # fmt: skip
 QUERIES = {
     **{f"{module.__name__.rpartition('.')[2]}.{name}": text
        for module in MODULES for name, text in vars(module).items() if name.isupper() and name[0] != "_"},
@@ -169,12 +157,8 @@ def writes(driver, settings, namespace, monkeypatch):
 
 def test_write_queries_are_idempotent(database, namespace, writes):
     key = graph_key(namespace)
-    names = {
-        queries.episodes.SAVE_EPISODE,
-        queries.episodes.KEEP_ANSWER,
-        queries.ingestion.SAVE,
-        queries.ingestion.SAVE_SUMMARIES,
-    }
+    episodes, ingestion = queries.episodes, queries.ingestion
+    names = {episodes.SAVE_EPISODE, episodes.KEEP_ANSWER, ingestion.SAVE, ingestion.SAVE_SUMMARIES}
     assert {each.cypher for each in writes} == names
     before = every_property(database, key)
     for each in (*writes, *writes):
@@ -206,17 +190,11 @@ def test_write_query_that_fails_changes_nothing(driver, database, settings, name
     broken = "WITH * CREATE (:Alias {key: $map}) RETURN 1 AS one"
     arguments = {
         queries.episodes.SAVE_EPISODE: {
-            "episode": EPISODE,
-            "around": [],
-            "postings": [TERM],
-            "lengths": [{"id": ID, "n": 3}],
-            "reading": True,
-            "reader": "host/1/2",
-            "begun_at": 1,
-            **queries.usage.NO_LEDGER,
+            "episode": EPISODE, "around": [], "postings": [TERM], "lengths": [{"id": ID, "n": 3}], "reading": True,
+            "reader": "host/1/2", "begun_at": 1, **queries.usage.NO_LEDGER,
         },
         queries.ingestion.SAVE: save_params(),
-    }
+    }  # fmt: skip
     for query, params in arguments.items():
         if query == queries.ingestion.SAVE:
             database.query(key, "CREATE (:Episode {id: $id, status: 'saved', at: 1})", {"id": ID}, write=True)
@@ -240,11 +218,6 @@ def test_save_episode_query_reads_labels_before_any_set():
     before = queries.episodes.SAVE_EPISODE[: queries.episodes.SAVE_EPISODE.index("labels(e)")]
     assert "MERGE (e:Episode" in before
     assert "SET" not in before  # else FalkorDB needs milliseconds for each read of the labels of new nodes
-
-
-def test_queries_contain_open_ends_as_numbers():
-    assert str(OPEN_END) in queries.facts.list_facts(queries.facts.ABOUT)
-    assert OPEN_START < 0 < OPEN_END
 
 
 def test_facts_about_orders_old_facts_by_date(driver, settings, namespace):

@@ -147,11 +147,8 @@ class Soak:
         wrong: list[str] = []
         while any(writer.is_alive() for writer in writers):
             time.sleep(0.02)
-            listed = sum(
-                len(self._journal(place).read_bytes().split())
-                for place in range(WRITERS)
-                if self._journal(place).exists()
-            )
+            journals = [self._journal(place) for place in range(WRITERS) if self._journal(place).exists()]
+            listed = sum(len(journal.read_bytes().split()) for journal in journals)
             if listed >= due["killed writers"]:
                 place = self._draw.randrange(WRITERS)
                 if writers[place].is_alive():
@@ -220,10 +217,8 @@ class Soak:
         numbers = range(tenant * TENANT, min(self.episodes, (tenant + 1) * TENANT))
         said = [message(number) for number in numbers]
         namespace = f"tenant {tenant}"
-        stored = [
-            (each.source_id, each.content, str(each.status))
-            for each in memory.episodes.list(limit=10**6, namespace=namespace)
-        ]
+        episodes = memory.episodes.list(limit=10**6, namespace=namespace)
+        stored = [(each.source_id, each.content, str(each.status)) for each in episodes]
         people = {word.strip(",") for each in said for word in each["content"].split() if word.strip(",").istitle()}
         told = {tuple(each["content"].split()[place].strip(",") for place in (0, 3)) for each in said}
         told |= {tuple(each["content"].split()[place].strip(",") for place in (0, 6)) for each in said}

@@ -91,10 +91,8 @@ def test_client_killed_in_add_loses_nothing_and_pays_once(world, how):
             break
         last = world.plan.seen[at - 1 : at + 1]
         assert ended == (-9, []), last
-        kept = [
-            each["content"]
-            for each in world.tenant.look("MATCH (e:Episode {source_id: 'm1'}) RETURN e.content AS content")
-        ]
+        stored = world.tenant.look("MATCH (e:Episode {source_id: 'm1'}) RETURN e.content AS content")
+        kept = [each["content"] for each in stored]
         assert kept in ([], [MESSAGES[1]["content"]])
         assert kept or world.asked.keys() <= {"embeddings"}, "no chat model is asked before the episode is stored"
 

@@ -31,6 +31,7 @@ from tests.faults.failing import TIMEOUT, Model, gone, refusing
 from tests.faults.nursery import Nursery, served, tell
 from tests.scripted import HashEmbeddings, Scripted
 from tests.server.conftest import Serving
+from tests.waiting import until
 
 SAID, FACT = "I moved to Oslo.", "Ann lives in Oslo"
 GIVEN: dict[str, Any] = {"content": SAID, "speaker": "Ann", "at": "2024-05-01T10:00:00Z"}
@@ -78,8 +79,8 @@ def add(memory: GraphMemory, namespace: str) -> None:
     memory.add(**GIVEN, namespace=namespace)
 
 
-async def aadd(memory: GraphMemory, namespace: str) -> None:
-    await memory.aadd(**GIVEN, namespace=namespace)
+def aadd(memory: GraphMemory, namespace: str) -> None:
+    asyncio.run(memory.aadd(**GIVEN, namespace=namespace))
 
 
 def add_many(memory: GraphMemory, namespace: str) -> None:
@@ -133,9 +134,7 @@ def test_first_message_is_saved_without_embedding_server(world, namespace, write
     with socket.socket() as taken:  # bound, and does not listen
         taken.bind(("127.0.0.1", 0))
         with world.open(f"http://127.0.0.1:{taken.getsockname()[1]}/v1") as memory, suppress(KGMemoryError):
-            done = WRITERS[writer](memory, namespace)
-            if asyncio.iscoroutine(done):
-                asyncio.run(done)
+            WRITERS[writer](memory, namespace)
         with world.open() as memory:
             check_found_by_words(memory, namespace)
     world.vectors.mend()
@@ -160,14 +159,11 @@ def check_read(world: World, namespace: str) -> None:
         found = memory.search("Where does Ann live?", namespace=namespace)
         assert found.degraded is None
         assert FACT in [fact.sentence for fact in found.facts]
-        options = memory.driver.store.database.query(
-            graph_key(namespace), "CALL db.indexes() YIELD label, types, options RETURN label, types, options", {},
-            write=False,
-        )  # fmt: skip
-        indexed = {
-            row["label"]: row["options"]["embedding"]["dimension"] for row in options if "embedding" in row["types"]
-        }
-        assert indexed == dict.fromkeys(("Episode", "Fact", "Meaning", "Community"), 64)
+        listing = "CALL db.indexes() YIELD label, types, options RETURN label, types, options"
+        indices = memory.driver.store.database.query(graph_key(namespace), listing, {}, write=False)
+        vectors = [row for row in indices if "embedding" in row["types"]]
+        assert {row["label"] for row in vectors} == {"Episode", "Fact", "Meaning", "Community"}
+        assert {row["options"]["embedding"]["dimension"] for row in vectors} == {64}
 
 
 def test_http_accepts_episodes_and_searches_by_words(world):
@@ -178,10 +174,7 @@ def test_http_accepts_episodes_and_searches_by_words(world):
         assert (accepted.status_code, found["episodes"][0]["content"]) == (202, SAID)
         assert "the embedding model" in found["degraded"]
         world.vectors.mend()
-        deadline = time.monotonic() + 60
-        while client.get(f"{place}/episodes").json()["items"][0]["status"] != "done":
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: client.get(f"{place}/episodes").json()["items"][0]["status"] == "done")
 
 
 def test_declared_facts_are_saved_and_read_later(world, namespace):
@@ -239,10 +232,6 @@ def test_parallel_first_saves_create_one_schema(world, namespace):
     add(memories[0], namespace)
     for memory in memories:
         memory.close()
-    check_read_any(world, namespace)
-
-
-def check_read_any(world: World, namespace: str) -> None:
     with world.open() as memory:
         assert {episode.status for episode in memory.episodes.list(namespace=namespace)} == {EpisodeStatus.DONE}
         [meta] = memory.driver.store.database.query(

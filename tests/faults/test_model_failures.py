@@ -79,11 +79,12 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "429 with a time": (refusing(429, "slow down", {"Retry-After": "0.01"}), Outcome(errors.ModelUnavailable, WAITING, "try again later")),
     "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(errors.ModelUnavailable, WAITING, "later")),
     "a spent quota": (refusing(429, "You exceeded your quota", code="insufficient_quota"), Outcome(errors.ModelUnavailable, WAITING, "billing")),
-    "500": (refusing(500, "oops"), Outcome(errors.ModelUnavailable, WAITING, "oops")),
+    "500": (refusing(500, "oops"), Outcome(errors.ModelUnavailable, WAITING, "scripted failed")),
     "503": (refusing(503, headers={"Retry-After": "0.01"}), Outcome(errors.ModelUnavailable, WAITING, "try again later")),
     "a timeout": (slow, Outcome(errors.ModelUnavailable, WAITING, "model_timeout")),
     "a broken connection": (gone, Outcome(errors.ModelUnavailable, WAITING, "base_url")),
     "a wrong key": (refusing(401, "bad key"), Outcome(errors.SettingsError, WAITING, "api_key")),
+    "a key without rights": (refusing(403, "not yours"), Outcome(errors.SettingsError, WAITING, "api_key")),
     "no credit": (refusing(402, "pay first"), Outcome(errors.SettingsError, WAITING, "add credit")),
     "no such model": (refusing(404, "no such model"), Outcome(errors.SettingsError, WAITING, "name and base_url")),
     "too long a prompt": (refusing(400, "maximum context length exceeded"), Outcome(errors.ModelError, FAILED, "lower chunk_size")),
@@ -109,7 +110,7 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "429 in a body": (Said({"error": {"message": "busy", "code": "429"}}), Outcome(errors.ModelUnavailable, WAITING, "busy")),
     "an error as text in a body": (Said({"error": "overloaded"}), Outcome(errors.ModelUnavailable, WAITING, "overloaded")),
 }  # fmt: skip
-PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "no credit", "no such model",
+PASSING = sorted(LASTING.keys() - {"429 for an hour", "a spent quota", "a wrong key", "a key without rights", "no credit", "no such model",
     "too long a prompt", "too large a body", "an invalid key"})  # fmt: skip
 
 
@@ -179,10 +180,8 @@ REFUSALS: dict[str, Any] = {
     "a filtered answer": Said(completion("", "content_filter")),
     "a refusal in words": Said(completion("I’m sorry, but I can’t help with that.")),
     "a refusal in words, Chinese": Said(completion("抱歉，我无法回答这个问题。")),
-    "a refusal in words after thoughts": Said(
-        completion("<think>{} is all?</think>I am unable to process this request.")
-    ),
-}
+    "a refusal in words after thoughts": Said(completion("<think>{} is all?</think>I am unable to process this request.")),
+}  # fmt: skip
 
 
 @both_plans
@@ -208,8 +207,7 @@ def test_refused_message_is_skipped_and_others_are_read(memory, remote, add, nam
 
 @both_plans
 def test_refused_part_of_long_message_is_dropped(memory, remote, add, namespace):
-    decline = lambda body: REFUSALS["a refusal"] if "attacker" in json.dumps(body) else None  # noqa: E731
-    remote.spoil(READING[memory.settings.plan], decline)
+    remote.spoil(READING[memory.settings.plan], REFUSALS["a refusal"], about="attacker")
     filler = " It rains here and there." * (memory.settings.chunk_size // 20)
     added = add(f"I know Ike.{filler} {BLOCKED}{filler} I know Bob.")
     assert (added.status, set(added.facts)) == (EpisodeStatus.DONE, {"Ann knows Ike", "Ann knows Bob"})
@@ -218,19 +216,12 @@ def test_refused_part_of_long_message_is_dropped(memory, remote, add, namespace)
 
 
 def test_messages_after_refused_one_are_read_together(memory, remote, namespace):
-    remote.spoil(
-        "EpisodeReading", lambda body: REFUSALS["a filtered prompt"] if "attacker" in json.dumps(body) else None
-    )
-    said = [
-        {"content": text, "speaker": "Ann", "at": AT} for text in ("I know Ike.", BLOCKED, "I know Bob.", "I know Cy.")
-    ]
-    added = memory.add_many(said, namespace=namespace)
+    remote.spoil("EpisodeReading", REFUSALS["a filtered prompt"], about="attacker")
+    texts = ("I know Ike.", BLOCKED, "I know Bob.", "I know Cy.")
+    added = memory.add_many([{"content": text, "speaker": "Ann", "at": AT} for text in texts], namespace=namespace)
     assert [each.status.value for each in added] == ["done", "skipped", "done", "done"]
-    assert [each.content for each in choose_new(memory.episodes.list(namespace=namespace), None)] == [
-        "I know Ike.",
-        "I know Bob.",
-        "I know Cy.",
-    ]
+    read = choose_new(memory.episodes.list(namespace=namespace), None)
+    assert [each.content for each in read] == ["I know Ike.", "I know Bob.", "I know Cy."]
 
 
 # --- answers that are odd but of use
@@ -306,9 +297,8 @@ def test_odd_answer_keeps_valid_entities(memory, remote, add, namespace, name):
 @both_plans
 def test_facts_about_unknown_entities_are_dropped(memory, remote, add, namespace):
     if memory.settings.plan == "standard":  # facts refer by name: an unlisted subject or object becomes an entity
-        remote.spoil(
-            "EpisodeReading", read(ANN, facts=[LIVES, {**LIVES, "objects": ["it"]}, {**LIVES, "subject": "I"}])
-        )
+        wrong = [{**LIVES, "objects": ["it"]}, {**LIVES, "subject": "I"}]
+        remote.spoil("EpisodeReading", read(ANN, facts=[LIVES, *wrong]))
     else:
         ids = {"subject": 0, "objects": [1]}
         wrong = [{"subject": 99, "objects": [1]}, {"subject": 0, "objects": [-7]}, {"subject": 0, "objects": [10**30]}]
@@ -393,32 +383,31 @@ def test_error_with_api_key_is_stored_raised_and_logged_without(server, namespac
     assert KEY not in (tmp_path / "all.jsonl").read_text() + caplog.text
 
 
-REMOTE: dict[str, Callable[[str], Any]] = {
-    "chat": lambda url: ChatModel(open_chat_model("m", url, KEY, SOON), retry_policy=ONCE),
-    "embeddings": lambda url: make_reliable(open_embedding_model("m", url, KEY, timeout=SOON).model, ONCE),
-    "rerank": lambda url: RerankServer(f"{url}/rerank", timeout=SOON, retry_policy=ONCE),
-}
+REMOTE: dict[str, tuple[Callable[[str], Any], str, tuple[Any, ...]]] = {
+    "chat": (lambda url: ChatModel(open_chat_model("m", url, KEY, SOON), retry_policy=ONCE), "answer", (ASK,)),
+    "embeddings": (lambda url: make_reliable(open_embedding_model("m", url, KEY, timeout=SOON).model, ONCE), "embed_query", (SAID,)),
+    "rerank": (lambda url: RerankServer(f"{url}/rerank", timeout=SOON, retry_policy=ONCE), "scores", (SAID, [SAID])),
+}  # fmt: skip
+"""How models are opened at a URL, and what they are asked."""
+
+
+@pytest.fixture(params=["sync", "asyncio"])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture(params=REMOTE)
 def ask(request: pytest.FixtureRequest, way: str) -> Callable[[str], Any]:
     """Return a function that asks the model of one kind at a URL."""
 
+    opened, name, given = REMOTE[request.param]
+
     def call(url: str) -> Any:
-        model = REMOTE[request.param](url)
-        name, given = {"chat": ("answer", (ASK,)), "embeddings": ("embed_query", (SAID,))}.get(
-            request.param, ("scores", (SAID, [SAID]))
-        )
         if way == "sync":
-            return getattr(model, name)(*given)
-        return asyncio.run(getattr(model, f"a{name}")(*given))
+            return getattr(opened(url), name)(*given)
+        return asyncio.run(getattr(opened(url), f"a{name}")(*given))
 
     return call
-
-
-@pytest.fixture(params=["sync", "asyncio"])
-def way(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @contextmanager
@@ -468,7 +457,7 @@ def test_model_clients_have_connections_per_event_loop():
     asked: list[str] = []
     with chat_server(lambda name, _: asked.append(name)) as url:
         for name in ("embeddings", "chat"):
-            model = REMOTE[name](url)  # opening asks once
+            model = REMOTE[name][0](url)  # opening asks once
             for _ in range(3):
                 asyncio.run(model.aembed_query(SAID) if name == "embeddings" else model.aanswer(ASK))
     assert len(asked) == 6

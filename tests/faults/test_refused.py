@@ -1,6 +1,5 @@
 """Refusals and delays of the database: a replica, no memory, a restart, a failover, a timeout, a new index."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -14,6 +13,7 @@ from kg_memory.falkor import schema
 from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.memory.open import open_driver
 from kg_memory.runtime.effects import fetch, write
+from tests.cluster.nodes import free_ports
 from tests.falkor.test_replica import Node, follow, running, started, until
 from tests.faults.proxy import Plan, Proxy
 from tests.scripted import HashEmbeddings, Scripted
@@ -126,9 +126,7 @@ def running_persistent(folder: Path, port: int) -> AbstractContextManager[Node]:
 
 
 def test_restarted_server_is_used_after_indices_are_built(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     with running_persistent(tmp_path, port) as node:
         memory = opened(node.url())
         add(memory, OSLO)

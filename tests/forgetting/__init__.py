@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kg_memory import GraphMemory
+from tests.scripted import Rule
 
 Look = Callable[..., list[dict[str, Any]]]
 ALL = (
@@ -22,6 +23,12 @@ def residue(rows: Look, *texts: str) -> list[tuple[str, str, Any]]:
                 if name != "embedding" and any(text.casefold() in held for text in texts):
                     found.append((row["what"], name, value))
     return found
+
+
+def once(action: Callable[[], Any], rule: Rule) -> Rule:
+    """Return *rule*, which runs *action* before its first use."""
+    left = [action]
+    return lambda fields: (left.pop()() if left else None, rule(fields))[1]
 
 
 def believed(memory: GraphMemory, namespace: str, names: Sequence[str]) -> set[tuple[Any, ...]]:

@@ -132,11 +132,10 @@ def test_forget_restores_words_shared_between_neighbours(scripted):
 
 
 def test_forget_of_several_messages_relinks_the_thread(scripted):
+    contents = ("hello", "I moved to Oslo", "I moved to Oslo", "fine", "I moved to Oslo", "bye")
     messages = [
         {"content": f"{content} message{number}", "speaker": "Ann", "thread": "t", "at": f"2024-05-01T0{number}:00"}
-        for number, content in enumerate(
-            ("hello", "I moved to Oslo", "I moved to Oslo", "fine", "I moved to Oslo", "bye")
-        )
+        for number, content in enumerate(contents)
     ]
     number = next(NUMBERS)
     first, second = f"forgotten {number}", f"never said {number}"

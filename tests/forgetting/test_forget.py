@@ -8,6 +8,7 @@ from kg_memory.falkor.connect import graph_key
 from kg_memory.temporal.interval import OPEN_END
 from kg_memory.text.identity import belief_id, decision_id
 from tests.forgetting import residue
+from tests.review import OSLO, PARIS
 from tests.scripted import stated
 
 
@@ -176,24 +177,18 @@ def test_forget_raises_in_empty_namespace(world):
 
 
 def test_forget_removes_name_only_the_message_used(world, rows, model):
-    model.rules["resolve"] = lambda fields: {
-        "resolutions": [
-            {"entity": each["id"], "same_as": place, "name": "Robert Zebulon"}
-            for each in fields["entities"]
-            if each["name"] == "Robert Zebulon"
-            for place, known in enumerate(each["candidates"])
-            if known["name"] == "Robert"
-        ]
-    }
-    model.rules["extract_message"] = lambda fields: {
-        "entities": [
-            {"name": name, "type": "Person"}
-            for name in ("Ann", "Robert Zebulon" if "Zebulon" in fields["episode"]["content"] else "Robert")
-        ]
-    }
-    model.rules["facts"] = lambda fields: {
-        "facts": [stated(0, "knows", [1], f"Ann knows {fields['entities'][1]['name']}", "Robert")]
-    }
+    def extract(fields):
+        robert = "Robert Zebulon" if "Zebulon" in fields["episode"]["content"] else "Robert"
+        return {"entities": [{"name": name, "type": "Person"} for name in ("Ann", robert)]}
+
+    def resolve(fields):
+        named = [each for each in fields["entities"] if each["name"] == "Robert Zebulon"]
+        return {"resolutions": [{"entity": each["id"], "same_as": 0, "name": each["name"]} for each in named]}
+
+    def facts(fields):
+        return {"facts": [stated(0, "knows", [1], f"Ann knows {fields['entities'][1]['name']}", "Robert")]}
+
+    model.rules |= {"extract_message": extract, "resolve": resolve, "facts": facts}
     world.add("I know Robert.", speaker="Ann", at="2024-01-01", thread="a")
     full = world.add("Robert Zebulon is a friend.", speaker="Ann", at="2024-02-01", thread="b")
     world.add("Robert called.", speaker="Ann", at="2024-03-01", thread="c")
@@ -206,23 +201,15 @@ def test_forget_removes_name_only_the_message_used(world, rows, model):
 
 
 def test_forget_preserves_verdict_without_forgotten_words(world, rows, model):
-    told = dict(model.rules)
-
-    def judge(fields):
-        found = told["judge"](fields)
-        for each in found["verdicts"]:
-            each["reason"] = "she said zebulon"
-        return found
-
-    model.rules["judge"] = judge
+    judge = model.rules["judge"]
+    model.rules["judge"] = lambda fields: {
+        "verdicts": [{**each, "reason": "she said zebulon"} for each in judge(fields)["verdicts"]]
+    }
     world.moves("Oslo", "2024-01-01")
     first = world.moves("Paris", "2024-06-01", ", zebulon")
     world.moves("Paris", "2024-07-01")
     world.privacy.forget(episode=first.episode)
-    assert world.lived() == [
-        ("Ann lives in Oslo", "2024-01-01", "2024-07-01"),
-        ("Ann lives in Paris", "2024-07-01", None),
-    ]
+    assert world.lived() == [(OSLO, "2024-01-01", "2024-07-01"), (PARIS, "2024-07-01", None)]
     assert residue(rows, "zebulon", first.episode) == []
     [verdict] = rows("MATCH (v:Verdict) RETURN v.ruling AS ruling, v.reason AS reason")
     assert verdict == {"ruling": "supersedes", "reason": ""}
@@ -273,12 +260,11 @@ CREATE (c:Community {id: $member, name: $name, summary: 'all about it'})-[:HAS_M
 
 
 def test_forget_rewrites_summary_without_the_old_one(world, rows, model):
-    model.rules["summarise"] = lambda fields: {
-        "summaries": [
-            {"entity": each["id"], "summary": f"{each['summary']} {' '.join(each['facts'])}"[:900]}
-            for each in fields["entities"]
-        ]
-    }
+    def summarise(fields):
+        said = [(each["id"], f"{each['summary']} {' '.join(each['facts'])}") for each in fields["entities"]]
+        return {"summaries": [{"entity": id_, "summary": summary[:900]} for id_, summary in said]}
+
+    model.rules["summarise"] = summarise
     friends = [f"Friend{number}{'x' * 150}" for number in range(4)]
     told = [world.add(f"I know {each}.", speaker="Ann", at=f"2024-01-0{day}") for day, each in enumerate(friends, 1)]
     [ann] = [each for each in world.entities.list() if each.name == "Ann"]

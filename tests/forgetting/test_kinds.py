@@ -94,18 +94,3 @@ def test_forget_everything_deletes_graph_and_checkpoints(verbs, memory, namespac
 
 def _checkpoint() -> Any:
     return {"v": 1, "id": "1", "ts": "", "channel_values": {}, "channel_versions": {}, "versions_seen": {}}
-
-
-def test_interrupted_forget_of_thread_continues_on_retry(world, monkeypatch):
-    monkeypatch.setattr(forgetting, "AT_ONCE", 2)
-    for day in range(1, 6):
-        world.moves("Oslo", f"2024-01-0{day}", thread="t")
-
-    def stop(part: int, whole: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        world.privacy.forget(thread="t", progress=stop)
-    assert len(world.episodes.list()) == 3
-    assert len(world.privacy.forget(thread="t").episodes) == 3
-    assert (world.episodes.list(), world.entities.list()) == ([], [])

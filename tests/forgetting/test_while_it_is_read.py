@@ -1,23 +1,12 @@
 """What is forgotten during an ingestion does not come back."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from kg_memory.falkor.queries import episodes
 from kg_memory.ingestion.graph import build
-from tests.forgetting import residue
+from tests.forgetting import once, residue
 from tests.meanwhile import once_before
-
-Fields = dict[str, Any]
-
-
-def once(action: Callable[[], Any], rule: Callable[[Fields], Any]) -> Callable[[Fields], Any]:
-    """Return *rule*, which runs *action* before its first use."""
-    left = [action]
-    return lambda fields: (left.pop()() if left else None, rule(fields))[1]
 
 
 @pytest.mark.parametrize("step", ["extract_message", "facts"])
@@ -68,16 +57,6 @@ def test_communities_summarised_during_forget_are_redone(world, rows, model):
     assert (done.communities, done.questions) == (1, 2)
     assert residue(rows, "zebulon", gone.episode) == []
     assert [set(each.members) for each in world.communities.list()] == [{"Ann", "Bob", "Eve"}]
-
-
-def test_forget_increments_counters_for_refresh_and_readers(world, rows):
-    counts = "MATCH (m:Meta {id: 'schema'}) RETURN [m.communities, m.forgotten] AS counts"
-    added = [
-        world.episodes.save([{"content": "Hello.", "speaker": "Ann", "at": f"2024-01-0{day}"}])[0] for day in (1, 2)
-    ]
-    for number, each in enumerate(added, 1):
-        world.privacy.forget(episode=each.episode)
-        assert rows(counts) == [{"counts": [number, number]}]
 
 
 def test_dry_run_changes_nothing(verbs, world, rows):

@@ -11,7 +11,7 @@ from kg_memory.maintenance.forgetting import cypher
 from kg_memory.maintenance.forgetting import forget as forgetting
 from kg_memory.maintenance.reembedding import reembed
 from kg_memory.memory.open import open_driver
-from tests.forgetting import residue
+from tests.forgetting import once, residue
 from tests.meanwhile import around_queries
 from tests.scripted import HashEmbeddings, Scripted, raising
 
@@ -66,14 +66,10 @@ def test_forget_raises_during_reembedding(world, rows, dimensions):
 
 
 def test_episode_forgotten_during_ingestion_is_not_stored(world, rows, model):
-    told = model.rules["facts"]
+    def forget():
+        world.privacy.forget(episode=world.episodes.list()[0].id)
 
-    def facts(fields):
-        [episode] = world.episodes.list()
-        world.privacy.forget(episode=episode.id)
-        return told(fields)
-
-    model.rules["facts"] = facts
+    model.rules["facts"] = once(forget, model.rules["facts"])
     with pytest.raises(InputError, match="forgotten while it was read"):
         world.moves("Oslo", "2024-01-01")
     assert rows("MATCH (n) WHERE NOT n:Meta RETURN n") == []
@@ -102,14 +98,11 @@ def test_episode_forgotten_before_resume_reaches_it_is_skipped(world, rows, mode
     saved = world.episodes.save(
         [{"content": f"I know Zebulon{place}.", "speaker": "Ann", "at": f"2024-01-0{place}"} for place in (1, 2)]
     )
-    told = model.rules["extract_message"]
 
-    def extract(fields):
-        if "Zebulon1" in fields["episode"]["content"] and len(world.episodes.list()) == 2:
-            world.privacy.forget(episode=saved[1].episode)
-        return told(fields)
+    def forget():
+        world.privacy.forget(episode=saved[1].episode)
 
-    model.rules["extract_message"] = extract
+    model.rules["extract_message"] = once(forget, model.rules["extract_message"])
     world.memory._engine.settings = world.memory.settings.with_(parallel=1)
     first, second = world.episodes.resume()
     assert (first.skipped, second.episode, "forgotten" in str(second.skipped)) == (None, saved[1].episode, True)

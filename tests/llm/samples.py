@@ -5,15 +5,11 @@ from typing import Any
 from kg_memory.llm.prompts import EXTRACT_MESSAGE
 from kg_memory.runtime.effects import Ask
 
+AT = "2024-05-01T09:00:00Z"
 ASK = Ask(
     EXTRACT_MESSAGE,
     {
-        "episode": {
-            "kind": "message",
-            "content": "Lena and I are off to Lisbon.",
-            "speaker": "Tom Hale",
-            "at": "2024-05-01T09:00:00Z",
-        },
+        "episode": {"kind": "message", "speaker": "Tom Hale", "content": "Lena and I are off to Lisbon.", "at": AT},
         "previous": [{"speaker": "Ann Berg", "content": "Where to?", "at": "2024-05-01T08:59:00Z"}],
         "entity_types": {"Entity": "anything"},
         "instructions": "List no colours.",

@@ -4,18 +4,9 @@ import pytest
 from pydantic import ValidationError
 
 from kg_memory.llm.prompts.answers import ExtractedFact, FactByNames, FactVerdict, Resolution
+from tests.scripted import stated
 
-FACT = {
-    "subject": 0,
-    "predicate": "LIVES_IN",
-    "objects": [1],
-    "sentence": "Ann lives in Oslo.",
-    "quote": "I live in Oslo",
-    "valid_at": "2024-05-01T00:00:00Z",
-    "invalid_at": None,
-    "edge_type": "semantic",
-    "confidence": 0.9,
-}
+FACT = stated(0, "LIVES_IN", [1], "Ann lives in Oslo.", "I live in Oslo", valid_at="2024-05-01T00:00:00Z")
 
 
 def fact(**changes: object) -> ExtractedFact:
@@ -74,20 +65,10 @@ def test_answers_refuse_values_without_plain_meaning(read, wrong):
         read(**wrong)
 
 
-@pytest.mark.parametrize(
-    ("name", "default"),
-    [
-        ("edge_type", "semantic"),
-        ("confidence", 1.0),
-        ("quote", ""),
-        ("objects", []),
-        ("valid_at", None),
-        ("kind", "state"),
-    ],
-)
-def test_extracted_fact_missing_fields_have_defaults(name, default):
-    read = ExtractedFact.model_validate({key: value for key, value in FACT.items() if key != name})
-    assert getattr(read, name) == default
+def test_extracted_fact_missing_fields_have_defaults():
+    read = ExtractedFact(subject=0, predicate="LIVES_IN", sentence="Ann lives in Oslo.")
+    assert (read.edge_type, read.confidence, read.quote, read.objects) == ("semantic", 1.0, "", [])
+    assert (read.valid_at, read.kind) == (None, "state")
 
 
 TRIPLE = {"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], "sentence": "Ann lives in Oslo"}

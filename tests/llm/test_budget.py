@@ -12,19 +12,13 @@ from kg_memory.runtime.flow import SIDE_BY_SIDE
 from tests.chat_server import chat_server
 from tests.children import ends_well_in_a_child
 from tests.paid import AT, NOON, PRICES, Open, Paid, calls_of, opened_memories, paid_model  # noqa: F401 - fixtures
-from tests.scripted import HashEmbeddings
+from tests.scripted import HashEmbeddings, stated
 
 
-@pytest.mark.parametrize(
-    "budget",
-    [
-        *(Budget(**{scope: Limits(calls=0)}) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
-        *(Budget(**{scope: Limits(tokens=1_000)}) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
-        *(Budget(**{scope: Limits(money=0.001)}, **PRICES) for scope in ("episode", "day", "namespace")),  # type: ignore[arg-type]
-    ],
-)
-def test_spent_budget_prevents_call_and_episode_waits(opened, paid, namespace, budget):
-    memory = opened(budget)
+@pytest.mark.parametrize("scope", ["episode", "day", "namespace"])
+@pytest.mark.parametrize("limits", [Limits(calls=0), Limits(tokens=1_000), Limits(money=0.001)], ids=str)
+def test_spent_budget_prevents_call_and_episode_waits(opened, paid, namespace, scope, limits):
+    memory = opened(Budget(**{scope: limits}, **PRICES))
     with pytest.raises(
         BudgetSpent, match=r"the budget of .* is spent .*: raise KG_MEMORY_BUDGET_\w+, .*memory\.episodes\.resume"
     ):
@@ -69,18 +63,6 @@ async def test_budget_holds_for_parallel_adds(opened, paid, namespace):
     assert (stats.episodes, stats.waiting) == (30, 30 - paid.count())
 
 
-def test_day_budget_renews_on_next_day(opened, paid, namespace):
-    with pytest.raises(BudgetSpent, match="tomorrow"):
-        opened(calls_of(0)).add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
-    today = opened(calls_of(1))
-    assert [item.status for item in today.episodes.resume(namespace=namespace)] == ["done"]
-    with pytest.raises(BudgetSpent):
-        today.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
-    tomorrow = opened(calls_of(1), at=NOON + DAY)
-    assert [item.status for item in tomorrow.episodes.resume(namespace=namespace)] == ["done"]
-    assert paid.count() == 2
-
-
 def test_day_budget_renews_at_midnight_in_open_memory(opened, namespace):
     memory = opened(calls_of(1))
     now = [NOON]
@@ -91,7 +73,7 @@ def test_day_budget_renews_at_midnight_in_open_memory(opened, namespace):
 
     memory.driver.clock = clock
     memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
-    with pytest.raises(BudgetSpent):
+    with pytest.raises(BudgetSpent, match="tomorrow"):
         memory.add("I know Cy.", speaker="Ann", at=AT, namespace=namespace)
     now[0] += DAY
     assert [item.status for item in memory.episodes.resume(namespace=namespace)] == ["done"]
@@ -176,16 +158,9 @@ def test_bad_answer_is_not_repaired_if_budget_is_spent(server, namespace):
 def _long_facts(fields: Any) -> Any:
     """Return facts of the first entity that are too long for a summary without a model."""
     first, *others = fields["entities"]
-    row = {
-        "predicate": "lives in", "quote": "", "valid_at": None, "invalid_at": None, "edge_type": "semantic",
-        "confidence": 1.0,
-    }  # fmt: skip
-    return {
-        "facts": [
-            {**row, "subject": first["id"], "objects": [item["id"]], "sentence": f"{first['name']} lives in {item['name']} " + "again " * 40}
-            for item in others
-        ]
-    }  # fmt: skip
+    again = "again " * 40
+    said = [(item["id"], f"{first['name']} lives in {item['name']} {again}") for item in others]
+    return {"facts": [stated(first["id"], "lives in", [place], sentence) for place, sentence in said]}
 
 
 def spend(memory: GraphMemory, namespace: str, calls: int) -> None:
@@ -224,6 +199,8 @@ def test_budget_gives_up_least_important_prompts_first(opened, paid, namespace, 
     assert ("read" in requests) == (spent >= 900)
     assert ("judge" in requests) == (spent < 950)
     assert memory.entities.list(namespace=namespace, like="Ann")[0].summary
+    plan = "standard" if "thorough" in given_up else "thorough"
+    assert memory.episodes.list(namespace=namespace)[0].plan == plan
 
 
 def test_facts_are_judged_by_rules_if_budget_is_short(opened, paid, namespace):
@@ -234,13 +211,6 @@ def test_facts_are_judged_by_rules_if_budget_is_short(opened, paid, namespace):
     assert "judgement" in added.usage.given_up
     assert not paid.asks("judge")
     assert added.ended == ("Ann lives in Oslo",)
-
-
-def test_episode_reports_plan_lowered_by_budget(opened, namespace):
-    memory = opened(calls_of(3, "episode"), plan="thorough")
-    added = memory.add("I know Bob.", speaker="Ann", at=AT, namespace=namespace)
-    assert "thorough" in added.usage.given_up
-    assert memory.episodes.list(namespace=namespace)[0].plan == "standard"
 
 
 def test_communities_are_summarised_by_facts_until_budget_allows(opened, paid, namespace):

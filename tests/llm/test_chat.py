@@ -13,12 +13,14 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, StateGraph
 
-from kg_memory.errors import AnswerError, ModelError, ModelRefusal, ModelUnavailable, SettingsError
+from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.chat import ChatModel, open_chat_model
+from kg_memory.llm.chat.wire import strict_schema
+from kg_memory.llm.prompts.answers import ExtractedEntities
 from kg_memory.models.operations import Usage
 from tests.llm.conftest import Asked
 from tests.llm.samples import ASK, CUT, GOOD, names
-from tests.openai_wire import BASE_URL, body, completion, failure, response
+from tests.openai_wire import BASE_URL, body, completion, failure
 
 SECRET = "Lena and I are off to Lisbon."
 
@@ -26,29 +28,15 @@ SECRET = "Lena and I are off to Lisbon."
 # --- requests
 
 
-def test_answer_is_typed_and_takes_one_call(asked, chat):
-    route = chat(completion(GOOD))
-    assert names(asked()) == ["Tom Hale", "Lisbon"]
-    assert route.call_count == 1
-    assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
-    assert asked.slept == []
-
-
 def test_request_has_strict_schema_and_temperature_zero(asked, chat):
     route = chat(completion(GOOD))
-    asked()
+    assert names(asked()) == ["Tom Hale", "Lisbon"]
+    assert (route.call_count, asked.slept) == (1, [])
     sent = body(route.calls[0])
     assert sent["temperature"] == 0
     assert not sent.get("stream")
-    form = sent["response_format"]
-    assert form["type"] == "json_schema"
-    assert form["json_schema"]["strict"] is True
-    schema = form["json_schema"]["schema"]
-    assert schema["additionalProperties"] is False
-    assert schema["required"] == ["entities"]
-    entity = schema["properties"]["entities"]["items"]
-    assert entity["additionalProperties"] is False
-    assert entity["required"] == ["name", "type"]
+    schema = {"name": "ExtractedEntities", "strict": True, "schema": strict_schema(ExtractedEntities)}
+    assert sent["response_format"] == {"type": "json_schema", "json_schema": schema}
     assert [message["role"] for message in sent["messages"]] == ["user"]
     assert SECRET in sent["messages"][0]["content"]
 
@@ -114,37 +102,6 @@ def test_lasting_failure_raises_model_unavailable(asked, chat, name):
     assert least <= sum(asked.slept) <= most
 
 
-# --- requests that are wrong
-
-
-ODD = [
-    httpx.Response(200, text="<html>Welcome to the proxy</html>"),
-    *(httpx.Response(200, json=odd) for odd in ({"hello": "world"}, {"choices": []}, {"error": {"message": "odd"}})),
-]
-
-
-@pytest.mark.parametrize(
-    ("reply", "error", "message", "calls"),
-    [
-        *((failure(code, "nope"), SettingsError, r"test-model failed \(.*nope.*api_key", 2) for code in (401, 403)),
-        (failure(404, "nope"), SettingsError, r"test-model failed \(.*nope.*name and base_url", 2),
-        (failure(400, "the request exceeds the available context size, increase it"), ModelError, "chunk_size", 1),
-        *((reply, ModelError, "", None) for reply in ODD),
-        (completion("", refusal="I cannot help with that."), ModelRefusal, "I cannot help with that", 1),
-        (completion("", finish_reason="content_filter"), ModelRefusal, "", 1),
-        (failure(400, "The prompt triggered the policy", code="content_filter"), ModelRefusal, "", 1),
-        (completion('{"entities": [{"na', finish_reason="length"), AnswerError, "max_tokens", 2),
-        (completion("no idea"), AnswerError, "better at JSON", 3),
-    ],
-)
-def test_invalid_reply_raises_error_with_advice(asked, chat, reply, error, message, calls):
-    route = chat(reply)
-    with pytest.raises(error, match=message):
-        asked()
-    assert calls is None or route.call_count == calls
-    assert reply.status_code != 200 or calls is None or asked.usage.calls == calls
-
-
 def test_open_chat_model_requires_key_for_openai():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         open_chat_model("gpt-4o-mini")
@@ -199,7 +156,7 @@ def test_lasting_bad_request_raises_and_is_not_remembered(chat):
     assert body(route.calls[-1])["response_format"]["type"] == "json_schema"
 
 
-# --- refusals and cuts
+# --- cuts
 
 
 def test_cut_off_answer_is_asked_for_again_and_shorter(asked, chat):
@@ -209,15 +166,6 @@ def test_cut_off_answer_is_asked_for_again_and_shorter(asked, chat):
     again = body(route.calls[1])["messages"]
     assert len(again) == 1
     assert "cut off" in again[0]["content"]
-
-
-def test_twice_cut_off_answer_keeps_its_whole_items(asked, chat, caplog):
-    route = chat(completion(CUT, finish_reason="length"))
-    with caplog.at_level(logging.WARNING, "kg_memory.llm.chat"):
-        assert names(asked()) == ["Tom Hale"]
-    assert route.call_count == 2
-    assert asked.usage.dropped == 1
-    assert "1 invalid items" in caplog.text
 
 
 # --- answers that are wrong
@@ -272,37 +220,6 @@ def test_model_tokens_do_not_show_in_callers_stream(asked, chat):
     graph.add_edge(START, "extract")
     parts = list(graph.compile().stream({}, stream_mode=["messages", "updates"]))
     assert parts == [("updates", {"extract": {"found": ["Tom Hale", "Lisbon"]}})]
-
-
-# --- the Responses API
-
-
-def responding(asked) -> None:
-    asked.open(ChatOpenAI(model="m", base_url=BASE_URL, api_key="k", use_responses_api=True, max_retries=0))
-
-
-def test_responses_api_gets_the_same_schema(asked, wire):
-    route = wire.post("/responses").mock(return_value=response(GOOD))
-    responding(asked)
-    assert names(asked()) == ["Tom Hale", "Lisbon"]
-    sent = body(route.calls[0])["text"]["format"]
-    assert sent["type"] == "json_schema"
-    assert sent["strict"] is True
-    assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10)
-
-
-def test_responses_api_refusal_raises_model_refusal(asked, wire):
-    wire.post("/responses").mock(return_value=response(refusal="Not that."))
-    responding(asked)
-    with pytest.raises(ModelRefusal, match="Not that"):
-        asked()
-
-
-def test_responses_api_cut_off_answer_is_asked_for_again(asked, wire):
-    route = wire.post("/responses").mock(return_value=response(CUT, cut_off=True))
-    responding(asked)
-    assert names(asked()) == ["Tom Hale"]
-    assert route.call_count == 2
 
 
 # --- other models than OpenAI's

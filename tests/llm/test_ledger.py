@@ -59,16 +59,9 @@ def test_account_renew_drops_unwritten_spending_of_parent():
 
 
 def test_estimate_cost_grows_with_prompt_and_overestimates():
-    fields = {
-        "episode": {"content": "I moved to Oslo."},
-        "previous": [],
-        "entity_types": {},
-        "fact_types": [],
-        "instructions": "",
-    }
-    short, long = (
-        estimate_cost(Ask(prompts.READ, {**fields, "previous": [{"content": "x " * n}]})) for n in (1, 5_000)
-    )
+    fields = {"entity_types": {}, "fact_types": [], "instructions": "", "episode": {"content": "I moved to Oslo."}}
+    asks = (Ask(prompts.READ, {**fields, "previous": [{"content": "x " * n}]}) for n in (1, 5_000))
+    short, long = map(estimate_cost, asks)
     assert short.calls == long.calls == 1
     assert long.input_tokens - short.input_tokens > 2_000
     assert long.output_tokens > short.output_tokens >= 200

@@ -2,11 +2,8 @@
 
 import json
 import time
-from contextlib import suppress
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg_memory.llm.chat.parse import InvalidAnswer, parse, parse_object, salvage
 from kg_memory.llm.prompts import answers
@@ -73,9 +70,8 @@ def test_parse_finds_no_answer_in(text):
 
 def test_parse_accepts_empty_and_missing_lists():
     assert names('{"entities": []}') == names('{"entities": null}') == names("[]") == []
-    assert parse('{"unsupported": ["May"]}', answers.Reflection).answer == answers.Reflection(
-        missed=[], unsupported=["May"]
-    )
+    reflection = answers.Reflection(missed=[], unsupported=["May"])
+    assert parse('{"unsupported": ["May"]}', answers.Reflection).answer == reflection
 
 
 def test_parse_drops_and_counts_items_over_limit():
@@ -140,29 +136,6 @@ def test_parse_reads_many_thought_tags_in_linear_time(text):
     assert time.process_time() - began < 1
 
 
-@given(st.text(max_size=300))
-def test_parse_and_salvage_survive_any_text(text):
-    for broken in (text, '{"entities": [' + text, f"<think>{text}"):
-        try:
-            result = parse(broken, answers.ExtractedEntities)
-        except InvalidAnswer:
-            result = salvage(broken, answers.ExtractedEntities)
-        assert result is None or isinstance(result.answer, answers.ExtractedEntities)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["entities", "name", "type"]), inner),
-    max_leaves=20,
-)
-
-
-@given(JSON)
-def test_parse_object_survives_any_value(value):
-    with suppress(InvalidAnswer):
-        assert isinstance(parse_object(value, answers.ExtractedEntities).answer, answers.ExtractedEntities)
-
-
 def test_parse_keeps_thought_tags_inside_answer():
     message = "<think>I should obey.</think>"
     answer = parse(json.dumps({"missed": [], "unsupported": [message]}), answers.Reflection).answer
@@ -197,16 +170,14 @@ SHAPES = {
 def test_parse_finds_whole_reading_with(shape):
     parsed = parse(SHAPES[shape], answers.EpisodeReading)
     assert ([entity.name for entity in parsed.answer.entities], parsed.dropped) == (["Ann", "Oslo"], 0)
-    assert [(fact.subject, fact.predicate, fact.objects, fact.sentence) for fact in parsed.answer.facts] == [
-        ("Ann", "LIVES_IN", ["Oslo"], "Ann lives in Oslo")
-    ]
+    [fact] = parsed.answer.facts
+    assert {name: getattr(fact, name) for name in FACT} == FACT
 
 
 def test_parse_error_lists_lost_items():
+    lost = {"subject": "Ann", "sentence": "Ann lives in Oslo"}
     with pytest.raises(InvalidAnswer, match=r"facts\.0\.predicate") as error:
-        parse_object(
-            {**READING, "facts": [{"subject": "Ann", "sentence": "Ann lives in Oslo"}]}, answers.EpisodeReading
-        )
+        parse_object({**READING, "facts": [lost]}, answers.EpisodeReading)
     assert error.value.rest.answer.lost == [("facts", "Ann lives in Oslo")]
     assert len(error.value.rest.answer.entities) == 2
 

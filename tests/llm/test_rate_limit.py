@@ -2,10 +2,10 @@
 
 import asyncio
 import math
-import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
@@ -14,27 +14,19 @@ from kg_memory.llm.embeddings import limiter_of
 from kg_memory.llm.retry import QueueTimeout, RateLimiter, RetryPolicy, with_retries
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import arun, run
+from tests.children import ends_well_in_a_child
 from tests.sleeping import Sleeping
 
 
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> SimpleNamespace:
+    """The clock of the limiter, which is set by hand."""
+    return SimpleNamespace(now=0.0)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def limiter(clock: Clock) -> RateLimiter:
-    return RateLimiter(clock)
+def limiter(clock: SimpleNamespace) -> RateLimiter:
+    return RateLimiter(lambda: clock.now)
 
 
 def waits_of(limiter: RateLimiter, tokens: float = 0) -> list[float]:
@@ -42,7 +34,7 @@ def waits_of(limiter: RateLimiter, tokens: float = 0) -> list[float]:
     return [seconds for seconds, _ in zip(limiter.waits(tokens, math.inf), range(1), strict=False)]
 
 
-def starts(limiter: RateLimiter, count: int, clock: Clock, tokens: float = 0) -> list[float]:
+def starts(limiter: RateLimiter, count: int, clock: SimpleNamespace, tokens: float = 0) -> list[float]:
     """Return when each of *count* requests that come at once is sent."""
     return [clock.now + sum(waits_of(limiter, tokens)) for _ in range(count)]
 
@@ -132,21 +124,10 @@ def test_unused_limiter_is_dropped():
         assert waits_of(limiter_of(chat(), "m")) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_limiter_in_forked_child_has_own_lock():
     limiter = RateLimiter()
-    limiter._lock.acquire()  # as if a thread of the parent were in the middle of it
-    try:
-        child = os.fork()
-        if not child:
-            os._exit(0 if waits_of(limiter) == [] else 1)
-    finally:
-        limiter._lock.release()
-    deadline = time.monotonic() + 60
-    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
-        assert time.monotonic() < deadline, "the child hangs"
-        time.sleep(0.01)
-    assert ended[1] == 0
+    with limiter._lock:  # as if a thread of the parent were in the middle of it
+        assert ends_well_in_a_child(lambda: waits_of(limiter) == [])
 
 
 def test_limiter_counts_requests_of_threads_and_event_loops():

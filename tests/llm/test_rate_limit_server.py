@@ -3,20 +3,16 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
 import pytest
 
-from kg_memory import AddResult, GraphMemory
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.embeddings import open_embedding_model
 from tests.chat_server import Said, chat_server
 from tests.llm.samples import ASK
-from tests.scripted import HashEmbeddings
 
 ASKERS = 40
 LIMIT, WINDOW = 5, 0.4
@@ -29,7 +25,7 @@ class Limited:
 
     def __init__(self, limit: int = LIMIT, window: float = WINDOW, name: str = "") -> None:
         self.limit, self.window, self.name = limit, window, name
-        self.refused = self.let = 0
+        self.refused = 0
         self._began, self._count = 0.0, 0
         self._lock = threading.Lock()
 
@@ -42,21 +38,9 @@ class Limited:
                 self._began, self._count = now, 0
             self._count += 1
             if self._count <= self.limit:
-                self.let += 1
                 return None
             self.refused += 1
             return Said(REFUSED, 429, {"Retry-After": f"{self._began + self.window - now:.3f}"})
-
-
-@pytest.fixture
-def limit() -> Limited:
-    return Limited()
-
-
-@pytest.fixture
-def url(limit: Limited) -> Iterator[str]:
-    with chat_server(limit) as url:
-        yield url
 
 
 def asked_by_threads(models: list[ChatModel]) -> list[Any]:
@@ -72,11 +56,12 @@ def asked_by_tasks(models: list[ChatModel]) -> list[Any]:
 
 
 @pytest.mark.parametrize("asked", [asked_by_threads, asked_by_tasks])
-def test_rate_limited_parallel_calls_all_succeed(limit, url, asked):
-    models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
-    began = time.monotonic()
-    assert not [item for item in asked(models) if isinstance(item, Exception)]
-    assert time.monotonic() - began < LONGEST
+def test_rate_limited_parallel_calls_all_succeed(asked):
+    with chat_server(Limited()) as url:
+        models = [ChatModel(open_chat_model("scripted", url)) for _ in range(2)] * (ASKERS // 2)
+        began = time.monotonic()
+        assert not [item for item in asked(models) if isinstance(item, Exception)]
+        assert time.monotonic() - began < LONGEST
 
 
 def test_set_rate_limit_is_kept_by_all_models():
@@ -107,29 +92,3 @@ def test_rate_limited_model_does_not_delay_other_models():
         assert open_embedding_model("hash", url).embed_query("Oslo")
         assert waiting.is_alive()
         waiting.join()
-
-
-@pytest.mark.parametrize("by", ["threads", "tasks"])
-def test_rate_limited_memories_add_all_messages(server, settings, namespace, limit, url, by):
-    settings = settings.with_(url=server.url, model="scripted", base_url=url, plan="standard")
-    texts = [f"I moved to Oslo with {name}." for name in ("Bob", "Cy", "Dan", "Eve", "Fay")]
-    with ExitStack() as stack:
-        memories = [stack.enter_context(GraphMemory(settings, embeddings=HashEmbeddings())) for _ in range(2)]
-        spaces = [f"{namespace} {place}" for place in range(2)]
-        work = [(memory, text, space) for memory, space in zip(memories, spaces, strict=True) for text in texts]
-        assert all(item.facts and item.error is None for item in _added(work, by))
-        assert [memory.stats(namespace=space).waiting for memory, space in zip(memories, spaces, strict=True)] == [0, 0]
-
-
-def _added(work: list[tuple[GraphMemory, str, str]], by: str) -> list[AddResult]:
-    if by == "threads":
-        with ThreadPoolExecutor(len(work)) as pool:
-            adding = [pool.submit(memory.add, text, speaker="Ann", namespace=space) for memory, text, space in work]
-            return [item.result() for item in adding]
-
-    async def gathered() -> list[AddResult]:
-        return await asyncio.gather(
-            *(memory.aadd(text, speaker="Ann", namespace=space) for memory, text, space in work)
-        )
-
-    return asyncio.run(gathered())

@@ -34,33 +34,32 @@ def episode(content, speaker="Ann", kind="message"):
 
 
 def entities(content, speaker="Ann", kind="message", previous=(), types=TYPES):
-    fields = {
-        "episode": episode(content, speaker, kind),
-        "previous": list(previous),
-        "entity_types": types,
-        "instructions": "",
-    }
+    about = {"previous": list(previous), "entity_types": types, "instructions": ""}
+    fields = {"episode": episode(content, speaker, kind), **about}
     return [(one.name, one.type) for one in OfflineModel().answer(Ask(EXTRACT[kind], fields)).entities]
 
 
 def facts(content, speaker="Ann", kind="message", previous=(), given=None, fact_types=()):
     found = given or entities(content, speaker, kind, previous)
-    fields = {
-        "episode": episode(content, speaker, kind), "previous": list(previous), "fact_types": list(fact_types), "instructions": "",
-        "entities": [{"id": place, "name": name, "type": type_} for place, (name, type_) in enumerate(found)],
-    }  # fmt: skip
     names = [name for name, _ in found]
-    return [
-        Told(
-            names[one.subject],
-            one.predicate,
-            [names[each] for each in one.objects],
-            day(one.valid_at),
-            day(one.invalid_at),
-            one,
-        )
-        for one in OfflineModel().answer(Ask(prompts.FACTS, fields)).facts
-    ]
+    told = []
+    for one in stated(episode(content, speaker, kind), typed(found), previous, fact_types):
+        objects = [names[each] for each in one.objects]
+        told.append(Told(names[one.subject], one.predicate, objects, day(one.valid_at), day(one.invalid_at), one))
+    return told
+
+
+def typed(found):
+    return [{"name": name, "type": type_} for name, type_ in found]
+
+
+def stated(episode_, entities_, previous=(), fact_types=()):
+    """Return the facts that the model reads in *episode_* between *entities_*, whose ids are their places."""
+    fields = {
+        "episode": episode_, "previous": list(previous), "fact_types": list(fact_types), "instructions": "",
+        "entities": [{"id": place, **each} for place, each in enumerate(entities_)],
+    }  # fmt: skip
+    return OfflineModel().answer(Ask(prompts.FACTS, fields)).facts
 
 
 def day(instant):
@@ -75,28 +74,16 @@ def told(said, at=AT, speaker="Ann", previous=()):
 
 def all_told(said, at=AT, speaker="Ann", previous=()):
     """Return the facts that *said* states at *at*, in the form of the prompt `judge`."""
-    entities_, episode_ = entities(said, speaker, previous=previous), {**episode(said, speaker), "at": at}
-    fields = {
-        "episode": episode_, "previous": list(previous), "fact_types": [], "instructions": "",
-        "entities": [{"id": place, "name": name, "type": type_} for place, (name, type_) in enumerate(entities_)],
-    }  # fmt: skip
-    stated = OfflineModel().answer(Ask(prompts.FACTS, fields)).facts
-    return [_told(fact, [name for name, _ in entities_], at) for fact in stated]
+    found, episode_ = entities(said, speaker, previous=previous), {**episode(said, speaker), "at": at}
+    return [_told(fact, [name for name, _ in found], at) for fact in stated(episode_, typed(found), previous)]
 
 
 def _told(fact, names, at):
     rule = predicates.canonical_predicate(fact.predicate)
-    return {
-        "subject": names[fact.subject],
-        "predicate": rule.name if rule else fact.predicate,
-        "objects": [names[each] for each in fact.objects],
-        "sentence": fact.sentence,
-        "quote": fact.quote,
-        "said_at": at,
-        "valid_at": instant(fact.valid_at),
-        "invalid_at": instant(fact.invalid_at),
-        "one_at_a_time": bool(rule and rule.single_valued),
-    }
+    ends = {"subject": names[fact.subject], "objects": [names[each] for each in fact.objects]}
+    known = {"predicate": rule.name if rule else fact.predicate, "one_at_a_time": bool(rule and rule.single_valued)}
+    dates = {"said_at": at, "valid_at": instant(fact.valid_at), "invalid_at": instant(fact.invalid_at)}
+    return {**ends, **known, **dates, "sentence": fact.sentence, "quote": fact.quote}
 
 
 def instant(date):

@@ -5,11 +5,8 @@ from typing import Any
 
 import pytest
 
-from kg_memory.contrib.offline import OfflineModel
-from kg_memory.llm import prompts
 from kg_memory.memory.memory import GraphMemory
-from kg_memory.runtime.effects import Ask
-from tests.offline.asking import episode
+from tests.offline import asking
 
 MAY = "2023-05-01T10:00:00Z"
 JUNE = "2023-06-01T10:00:00Z"
@@ -19,14 +16,10 @@ def entity(name: str, type_: str, *called: str) -> dict[str, Any]:
     return {"name": name, "type": type_, "called": list(called) or [name]}
 
 
-def stated(content: str, *entities: dict[str, Any], kind: str = "message", speaker: str = "Ann") -> list[Any]:
+def stated(content: str, *entities: dict[str, Any]) -> list[Any]:
     """Return what *content* states between *entities*, as (subject, predicate, objects) under their known names."""
-    fields = {
-        "episode": episode(content, speaker, kind), "previous": [], "fact_types": [], "instructions": "",
-        "entities": [{"id": place, **each} for place, each in enumerate(entities)],
-    }  # fmt: skip
     names = [each["name"] for each in entities]
-    found = OfflineModel().answer(Ask(prompts.FACTS, fields)).facts
+    found = asking.stated(asking.episode(content), entities)
     return [(names[each.subject], each.predicate, [names[one] for one in each.objects]) for each in found]
 
 

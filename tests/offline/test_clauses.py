@@ -8,26 +8,17 @@ import pytest
 from tests.offline.asking import entities, facts
 
 CLAUSES = [
-    (
-        "I live in Bergen and work at Fjord Labs.",
-        [("Ann lives in Bergen", "I live in Bergen"), ("Ann works at Fjord Labs", "work at Fjord Labs.")],
-    ),
-    (
-        "I love hiking and my brother works at Google because he likes search.",
-        [
-            ("Ann likes hiking", "I love hiking"),
-            ("Ann's brother works at Google", "my brother works at Google"),
-            ("Ann's brother likes search", "he likes search."),
-        ],
-    ),
-    (
-        "My boss is Karen and she lives in Bergen.",
-        [("Karen is Ann's boss", "My boss is Karen"), ("Karen lives in Bergen", "she lives in Bergen.")],
-    ),
-    (
-        "Sorry, I live in Bergen, not Oslo.",
-        [("Ann lives in Bergen: Sorry, I live in Bergen, not Oslo.", "Sorry, I live in Bergen, not Oslo.")],
-    ),
+    ("I live in Bergen and work at Fjord Labs.", [("Ann lives in Bergen", "I live in Bergen"), ("Ann works at Fjord Labs", "work at Fjord Labs.")]),
+    ("I love hiking and my brother works at Google because he likes search.", [
+        ("Ann likes hiking", "I love hiking"),
+        ("Ann's brother works at Google", "my brother works at Google"),
+        ("Ann's brother likes search", "he likes search."),
+    ]),
+    ("My boss is Karen and she lives in Bergen.", [("Karen is Ann's boss", "My boss is Karen"), ("Karen lives in Bergen", "she lives in Bergen.")]),
+    ("Sorry, I live in Bergen, not Oslo.", [("Ann lives in Bergen: Sorry, I live in Bergen, not Oslo.", "Sorry, I live in Bergen, not Oslo.")]),
+    ("I don't live in Paris, Rome is my home.", [("Ann: I don't live in Paris", "I don't live in Paris")]),
+    ("I prefer lightweight frameworks, can you help me choose one?", [("Ann prefers lightweight frameworks", "I prefer lightweight frameworks")]),
+    ("I have a copper teapot. It reminds me of my grandmother.", [("Ann: I have a copper teapot. It reminds me of my grandmother.", "I have a copper teapot. It reminds me of my grandmother.")]),
     ("I like tea and coffee.", [("Ann likes tea: I like tea and coffee.", "I like tea and coffee."), ("Ann likes coffee: I like tea and coffee.", "I like tea and coffee.")]),
     ("我住在上海，在腾讯工作。", [("小明住在上海", "我住在上海"), ("小明工作于腾讯：在腾讯工作。", "在腾讯工作。")]),
 ]  # fmt: skip
@@ -64,13 +55,6 @@ def test_fact_quotes_its_clause_not_the_whole_message(words, expected):
     assert [(one.raw.sentence, one.raw.quote) for one in facts(words, speaker)] == expected
 
 
-def test_object_of_next_clause_belongs_only_to_its_fact():
-    first, second = facts("I'm allergic to peanuts and my daughter is allergic to cats.")
-
-    assert (first.subject, first.objects) == ("Ann", ["peanuts"])
-    assert (second.subject, second.objects) == ("Ann's daughter", ["cats"])
-
-
 @pytest.mark.parametrize(("words", "sentence"), FORMER)
 def test_sentence_of_ended_fact_is_in_past_tense(words, sentence):
     former = facts(words, "Tom")[0].raw
@@ -83,14 +67,6 @@ def test_sentence_of_ended_fact_is_in_past_tense(words, sentence):
 @pytest.mark.parametrize("words", UNTOLD)
 def test_undated_fact_has_no_start_or_end(words):
     assert {(one.raw.valid_at, one.raw.invalid_at) for one in facts(words)} == {(None, None)}
-
-
-def test_fact_has_the_start_or_end_stated_in_text():
-    (home,) = facts("I've lived in Oslo since 2019.")
-    (end,) = facts("I'm staying in Paris until Friday.")
-
-    assert (home.since, home.until) == ("2019", None)
-    assert (end.since, end.until) == (None, "2023-05-26")
 
 
 FRAGMENTS = (

@@ -10,16 +10,9 @@ MODEL = OfflineModel()
 
 
 def fact(id_, predicate, *objects, subject="Ann", sentence="", **times):
-    return {
-        "id": id_,
-        "subject": subject,
-        "predicate": predicate,
-        "objects": list(objects),
-        "sentence": sentence or f"Ann: {predicate} {' '.join(objects)}",
-        "valid_at": None,
-        "invalid_at": None,
-        **times,
-    }
+    told = {"id": id_, "subject": subject, "predicate": predicate, "objects": list(objects)}
+    sentence = sentence or f"Ann: {predicate} {' '.join(objects)}"
+    return {**told, "sentence": sentence, "valid_at": None, "invalid_at": None, **times}
 
 
 def judged(new, *known):
@@ -73,10 +66,8 @@ def test_resolve_merges_names_only_if_surely_the_same(name, type_, candidates, e
 def test_general_fact_is_duplicate_only_in_nearly_same_words():
     known = fact(7, "SAYS_ABOUT", "pottery", sentence="Ann: Pottery calms me after a long day at work.")
 
-    assert (
-        same_as(fact(0, "SAYS_ABOUT", "pottery", sentence="Ann: pottery calms me after a long day at work!"), known)
-        == 7
-    )
+    same = fact(0, "SAYS_ABOUT", "pottery", sentence="Ann: pottery calms me after a long day at work!")
+    assert same_as(same, known) == 7
     assert same_as(fact(0, "SAYS_ABOUT", "pottery", sentence="Ann: My pottery broke in the kiln."), known) is None
 
 
@@ -102,9 +93,8 @@ def test_reflection_finds_nothing_missed_or_unsupported():
 
 
 def test_summary_is_short_and_made_of_sentences_of_facts():
-    facts = [f"Ann: I painted picture number {number} of the harbour." for number in range(20)] + [
-        "Ann: I live in Oslo with my sister Lily."
-    ]
+    facts = [f"Ann: I painted picture number {number} of the harbour." for number in range(20)]
+    facts.append("Ann: I live in Oslo with my sister Lily.")
     entity = {"id": 0, "name": "Ann", "type": "Person", "summary": "", "facts": facts}
 
     (summary,) = MODEL.answer(Ask(prompts.SUMMARISE, {"entities": [entity]})).summaries
@@ -132,11 +122,8 @@ def test_record_field_is_single_valued_and_predicate_unchanged():
 
     answer = MODEL.answer(Ask(prompts.PREDICATES, {"predicates": asked, "known": ["LIVES_IN"]}))
 
-    assert [(each.name, each.canonical, each.one_at_a_time) for each in answer.predicates] == [
-        ("ORDER_STATUS", "ORDER_STATUS", True),
-        ("JUGGLES", "JUGGLES", False),
-        ("状态", "状态", True),
-    ]
+    found = [(each.name, each.canonical, each.one_at_a_time) for each in answer.predicates]
+    assert found == [("ORDER_STATUS", "ORDER_STATUS", True), ("JUGGLES", "JUGGLES", False), ("状态", "状态", True)]
 
 
 def test_answer_raises_for_unknown_prompt():

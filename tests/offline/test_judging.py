@@ -39,6 +39,7 @@ VERDICTS = {
         ("I live in Paris.", "I don't live in Paris."),
         ("I don't live in Paris.", "I live in Paris."),
         ("I use Flask.", "I never use Flask."),
+        ("I have never used Flask.", "I use Flask."),
         ("我住在巴黎。", "我不住在巴黎。"),
         ("我在腾讯工作。", "我上周加入了阿里巴巴。"),
     ],
@@ -64,6 +65,8 @@ VERDICTS = {
         ("I work at Acme.", "I never worked at Acme."),
         ("I don't live in Paris.", "I have lived in Paris since 2019."),
         ("I use Flask.", "I have never used Flask."),
+        ("I visited Rome.", "I have never visited Rome."),
+        ("I have never worked at Acme.", "I've worked at Acme since 2019."),
         ("我住在上海。", "说错了，我住在北京。"),
         ("我住在上海。", "其实我住在北京，不是上海。"),
         ("我在腾讯工作。", "我从来没有在腾讯工作过。"),
@@ -111,22 +114,6 @@ def test_judge_verdict_does_not_depend_on_order_of_arrival(first, second, expect
         assert found.holds == "known"
 
 
-def test_later_statement_supersedes_earlier_denial():
-    never, later = told("I have never used Flask.", MAY), told("I use Flask.", JUNE)
-
-    assert kind(verdict(later, never)) == kind(verdict(never, later)) == "supersedes"
-
-
-def test_earlier_start_conflicts_with_denial():
-    never, since = told("I have never worked at Acme.", MAY), told("I've worked at Acme since 2019.", JUNE)
-
-    assert kind(verdict(since, never)) == "conflicts"
-
-
-def test_denial_conflicts_with_the_fact_it_denies():
-    assert kind(verdict(told("I have never visited Rome.", JUNE), told("I visited Rome.", MAY))) == "conflicts"
-
-
 def test_facts_of_two_people_are_unrelated():
     assert verdict(told("I live in Oslo.", JUNE, speaker="Bo"), told("I live in Rome.", MAY)) is None
 
@@ -143,36 +130,24 @@ def test_two_birthplaces_conflict_with_low_confidence():
 
 
 def test_single_valued_flag_makes_new_value_supersede():
-    known = {
-        **told("I live in Oslo."),
-        "predicate": "REPORTS_TO",
-        "objects": ["Karen"],
-        "sentence": "Ann: Karen is my boss.",
-        "one_at_a_time": False,
-    }
+    boss = {"predicate": "REPORTS_TO", "objects": ["Karen"], "sentence": "Ann: Karen is my boss."}
+    known = {**told("I live in Oslo."), **boss, "one_at_a_time": False}
     new = {**known, "objects": ["Tom"], "sentence": "Ann: Tom is my boss.", "said_at": JUNE}
 
     assert verdict(new, known) is None
     assert kind(verdict(new, {**known, "one_at_a_time": True})) == "supersedes"
 
 
+WORDS = st.sampled_from(["never", "Oslo", "not", "now", "12 calls", "52%", "，", "从来没有", ": ", "1" * 400])
+TIMES = st.sampled_from([None, "", "NaN", "99999-99", MAY, JUNE, "2019"])
+PREDICATES = st.sampled_from(["", *"LIVES_IN USES NEVER_USES NOT_USES STAYS_IN PREFERS SAYS_ABOUT 状态".split()])
+
+
 @settings(max_examples=150, deadline=None)
 @given(
-    words=st.lists(
-        st.text(max_size=40)
-        | st.sampled_from(["never", "Oslo", "not", "now", "12 calls", "52%", "，", "从来没有", ": ", "1" * 400]),
-        min_size=2,
-        max_size=12,
-    ),
-    times=st.tuples(*[st.sampled_from([None, "", "NaN", "99999-99", MAY, JUNE, "2019"])] * 4),
-    predicates=st.tuples(
-        *[
-            st.sampled_from(
-                ["LIVES_IN", "USES", "NEVER_USES", "NOT_USES", "STAYS_IN", "PREFERS", "SAYS_ABOUT", "状态", ""]
-            )
-        ]
-        * 2
-    ),
+    words=st.lists(st.text(max_size=40) | WORDS, min_size=2, max_size=12),
+    times=st.tuples(TIMES, TIMES, TIMES, TIMES),
+    predicates=st.tuples(PREDICATES, PREDICATES),
 )
 def test_judge_prefers_same_fact_in_either_order(words, times, predicates):
     """The verdict is valid for any two facts."""
@@ -195,13 +170,6 @@ def test_judge_prefers_same_fact_in_either_order(words, times, predicates):
 
 
 def test_judge_answer_is_limited_to_100_verdicts():
-    facts = [
-        {
-            **told("I live in Oslo.", JUNE),
-            "id": place,
-            "existing": [{**told("I live in Rome."), "id": each} for each in range(30)],
-        }
-        for place in range(5)
-    ]
-
+    known = [{**told("I live in Rome."), "id": place} for place in range(30)]
+    facts = [{**told("I live in Oslo.", JUNE), "id": place, "existing": known} for place in range(5)]
     assert len(OfflineModel().answer(Ask(prompts.JUDGE, {"facts": facts})).verdicts) == 100

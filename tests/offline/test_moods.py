@@ -129,16 +129,3 @@ def test_abandoned_plan_is_no_plan():
 )
 def test_statement_within_says_or_knows_is_a_fact(said, expected):
     assert expected in [(one.subject, one.predicate, one.objects[0]) for one in facts(said)]
-
-
-def test_denial_excludes_other_objects_of_its_sentence():
-    (fact,) = facts("I don't live in Paris, Rome is my home.")
-
-    assert (fact.predicate, fact.objects) == ("NOT_LIVES_IN", ["Paris"])
-    assert fact.raw.sentence == "Ann: I don't live in Paris"
-
-
-def test_temporary_stay_has_its_own_sentence():
-    (stay,) = facts("I'm in Paris this week.")
-
-    assert stay.raw.sentence == "Ann is staying in Paris"

@@ -80,6 +80,7 @@ WORDS_AND_NAMES = [
     ("I use React and Solid.", ["React", "Solid"], "USES"),
     ("I switched from Python to Go.", ["Python", "Go"], "USES"),
     ("I use Notion for notes.", ["Notion"], "USES"),
+    ("I'm using Flask 2.3.1.", ["Flask"], "USES"),
     ("I met Will in May.", ["Will"], "MET"),
     ("Hope is my sister.", ["Hope"], "HAS_SISTER"),
     ("I'm learning Rust.", ["Rust"], "LEARNS"),
@@ -133,10 +134,6 @@ def test_note_about_the_user_is_about_the_speaker(speaker, name):
         assert (fact.subject, fact.predicate, fact.objects) == (name, "PREFERS", ["dark mode"])
 
 
-def test_a_version_is_no_part_of_a_name():
-    assert [fact.objects for fact in facts("I'm using Flask 2.3.1.")] == [["Flask"]]
-
-
 TRANSCRIPT = """Ann: I live in Bergen and work at Fjord Labs.
 Bo: Nice! I moved to Oslo last month.
 
@@ -148,12 +145,9 @@ Assistant: Paris is nice too."""
 def test_a_transcript_has_the_facts_of_each_speaker(kind):
     stated = facts(TRANSCRIPT, None, kind)
 
-    assert [(fact.subject, fact.predicate, *fact.objects) for fact in stated] == [
-        ("Ann", "LIVES_IN", "Bergen"),
-        ("Ann", "WORKS_AT", "Fjord Labs"),
-        ("Bo", "LIVES_IN", "Oslo"),
-        ("Ann", "HAS_SISTER", "Lily"),
-    ]
+    homes = [("Ann", "LIVES_IN", "Bergen"), ("Ann", "WORKS_AT", "Fjord Labs"), ("Bo", "LIVES_IN", "Oslo")]
+    found = [(fact.subject, fact.predicate, *fact.objects) for fact in stated]
+    assert found == [*homes, ("Ann", "HAS_SISTER", "Lily")]
     assert all(fact.raw.quote in TRANSCRIPT for fact in stated)
     assert {("Ann", "Person"), ("Bo", "Person"), ("Paris", "Place")} <= set(entities(TRANSCRIPT, None, kind))
 

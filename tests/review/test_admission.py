@@ -16,12 +16,8 @@ WORTH = {"Oslo": 0.95, "Paris": 0.7, "Rome": 0.4, "巴黎": 0.7}
 
 def rate(fields: Fields) -> Any:
     """Rate a fact by the place that it names, and leave out a fact about Bergen."""
-    worths: list[Any] = []
-    for fact in fields["facts"]:
-        for place, worth in WORTH.items():
-            if place in fact["fact"]:
-                worths.append({"fact": fact["id"], **dict.fromkeys(PARTS, worth)})
-    return {"worths": worths}
+    pairs = [(fact, place) for fact in fields["facts"] for place in WORTH if place in fact["fact"]]
+    return {"worths": [{"fact": fact["id"], **dict.fromkeys(PARTS, WORTH[place])} for fact, place in pairs]}
 
 
 @pytest.fixture
@@ -85,9 +81,8 @@ def test_fact_of_low_worth_is_not_stored_but_message_is_found(world, rows):
 
 def test_declared_and_existing_facts_are_not_rated(world):
     world.facts.add("Ann", "VISITED", "Rome")
-    asked = len([ask for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"])
     world.moves("Oslo", "2024-02-01")
-    assert asked == len([ask for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"]) == 1
+    assert len(world.memory.driver.model.asks("admit")) == 1
     assert "Ann visited Rome" in [fact.sentence for fact in world.facts.list()]
 
 
@@ -134,14 +129,12 @@ def test_offline_admission_rates_by_what_the_graph_contains(
         memory.add(message, speaker=speaker, trust=trust, namespace=namespace)
         believed = memory.facts.list(namespace=namespace)
         waiting = memory.reviews.list(namespace=namespace)
-    assert {"believed": (True, False), "waits": (False, True), "not stored": (False, False)}[known] == (
-        bool(believed), bool(waiting),
-    )  # fmt: skip
+    assert (bool(believed), bool(waiting)) == (known == "believed", known == "waits")
 
 
 def test_admission_is_off_by_default(server, model, embeddings, namespace):
     with GraphMemory(Settings(url=server.url), model=model, embeddings=embeddings) as memory:
         memory.add("I moved to Rome.", speaker="Ann", namespace=namespace)
-    assert "admit" not in {ask.prompt.name for ask in model.asked}
+    assert not model.asks("admit")
     with pytest.raises(SettingsError, match="admission must be"):
         Settings(admission="always")

@@ -39,25 +39,18 @@ def world(memory: GraphMemory, namespace: str, useful: dict[str, float]) -> Worl
     """A memory whose model says how useful a fact is."""
 
     def rate(fields: Any) -> Any:
-        worths = []
-        for fact in fields["facts"]:
-            rated = [value for place, value in useful.items() if place in fact["fact"]]
-            parts = {"decision_worthy": 0.0, "useful": rated[0], "recallable": 0.0, "accurate": 0.0} if rated else {}
-            worths += [{"fact": fact["id"], **parts}] if parts else []
-        return {"worths": worths}
+        parts = {"decision_worthy": 0.0, "recallable": 0.0, "accurate": 0.0}
+        pairs = [(fact, place) for fact in fields["facts"] for place in useful if place in fact["fact"]]
+        return {"worths": [{"fact": fact["id"], "useful": useful[place], **parts} for fact, place in pairs]}
 
     memory.driver.model.rules["admit"] = rate  # type: ignore[attr-defined]
     return World(memory, namespace)
 
 
-def asked(world: World) -> list[Any]:
-    return [ask.fields for ask in world.memory.driver.model.asked if ask.prompt.name == "admit"]  # type: ignore[attr-defined]
-
-
 def test_plainly_new_fact_is_stored_without_prompt(world):
     world.moves("Oslo", "2024-01-01")
     assert [sentence for sentence, *_ in world.lived()] == ["Ann lives in Oslo"]
-    assert not asked(world)
+    assert not world.memory.driver.model.asks("admit")
 
 
 @pytest.mark.parametrize(("utility", "stored"), [(0.9, True), (0.0, False)])
@@ -65,7 +58,7 @@ def test_model_decides_on_doubtful_and_nearly_known_fact(world, useful, utility,
     world.moves("Oslo", "2024-01-01")
     useful["Paris"] = utility
     added = world.moves("Paris", "2024-06-01", trust=0.0)
-    assert len(asked(world)) == 1
+    assert len(world.memory.driver.model.asks("admit")) == 1
     assert bool(added.facts) is stored
     assert ("amac" in str(added.dropped)) is not stored
     assert ("Paris" in str(world.facts.list(unreviewed=True))) is stored

@@ -30,14 +30,6 @@ def test_reviews_list_returns_both_facts_and_reason(world):
     assert world.stats().reviews == 1
 
 
-def test_add_returns_pending_fact_and_no_ended_fact(memory, namespace):
-    world = World(memory, namespace)
-    world.doubts()
-    assert world.moves("Oslo", "2024-01-01").pending == ()
-    added = world.moves("Paris", "2024-06-01")
-    assert (added.facts, added.pending, added.ended) == ((PARIS,), (PARIS,), ())
-
-
 DECISIONS: dict[str, tuple[str, dict[str, Any], str, list[Any]]] = {
     "accepted": ("accept", {}, "supersedes", AFTER),
     "rejected": ("reject", {}, "refused", BEFORE),

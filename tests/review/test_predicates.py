@@ -12,22 +12,12 @@ def world(memory: GraphMemory, namespace: str) -> World:
     return World(memory, namespace)
 
 
-def use_predicate(world: World, predicate: str) -> None:
-    """Make the model extract all facts with *predicate* from now on."""
-    model = world.memory.driver.model
-    whole = model.rules["facts"]
-
-    def rule(fields):
-        told = whole(fields)
-        for each in told["facts"]:
-            each["predicate"] = predicate
-        return told
-
-    model.rules["facts"] = rule
-
-
 def test_corrected_predicate_is_listed_and_used_for_later_facts(world, verbs):
-    use_predicate(world, "dwells around")
+    model = world.memory.driver.model
+    read = model.rules["facts"]
+    model.rules["facts"] = lambda fields: {
+        "facts": [{**each, "predicate": "dwells around"} for each in read(fields)["facts"]]
+    }
     world.moves("Oslo", "2024-01-01")
     assert verbs.predicates.list() == [
         PredicateInfo(name="DWELLS_AROUND", canonical="DWELLS_AROUND", single_valued=None, origin="learned")

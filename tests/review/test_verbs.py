@@ -97,7 +97,8 @@ def test_review_of_two_pending_facts_follows_the_first_ruling(world, review):
 
 def test_add_returns_only_newly_pending_facts(world, review):
     assert world.moves("Paris", "2024-06-20").pending == ()
-    assert world.moves("Rome", "2024-07-01").pending == ("Ann lives in Rome",)
+    added = world.moves("Rome", "2024-07-01")
+    assert (added.facts, added.pending, added.ended) == (("Ann lives in Rome",), ("Ann lives in Rome",), ())
     assert world.add("Ann likes tea.", at="2024-07-02").pending == ()
     world.reviews.decide(review, "reject")
     assert world.moves("Paris", "2024-08-01").pending == (PARIS,)

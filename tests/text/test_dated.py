@@ -17,16 +17,9 @@ MAY, LATER = us(2024, 5, 14), us(2025, 1, 1)
 
 
 def fact(sentence: str, start: int = OPEN_START, end: int = OPEN_END, **told: Any) -> DatedFact:
-    given = {
-        "kind": "state",
-        "predicate": "LIKES",
-        "precision": "day",
-        "end_precision": "day",
-        "said_at": us(2024, 6, 1, 10),
-        "offset": 0,
-        **told,
-    }
-    return {"sentence": sentence, "valid_at": start, "invalid_at": end, **given}  # type: ignore[typeddict-item]
+    dates = {"valid_at": start, "invalid_at": end, "precision": "day", "end_precision": "day"}
+    said = {"kind": "state", "predicate": "LIKES", "said_at": us(2024, 6, 1, 10), "offset": 0}
+    return {"sentence": sentence, **dates, **said, **told}  # type: ignore[typeddict-item]
 
 
 SENTENCES: dict[str, tuple[DatedFact, str]] = {
@@ -82,10 +75,8 @@ def test_dated_past_begins_with_the_end():
     assert dated_past(fact("Ann lives in Oslo", end=MAY)) == "Until 2024-05-14: Ann lives in Oslo"
     lived = fact("Ann lives in Oslo", us(2019, 1, 1), MAY, precision="year", end_precision="month")
     assert dated_past(lived) == "From 2019 until 2024-05: Ann lives in Oslo"
-    assert (
-        dated_past(fact("Ann lives in Oslo", end=MAY, end_precision="by"))
-        == "Until 2024-05-14 at the latest: Ann lives in Oslo"
-    )
+    left = fact("Ann lives in Oslo", end=MAY, end_precision="by")
+    assert dated_past(left) == "Until 2024-05-14 at the latest: Ann lives in Oslo"
     trip = fact("Ann sailed", MAY, us(2024, 5, 20), kind="event")
     assert dated_past(trip) == "Ann sailed (from 2024-05-14 to 2024-05-20)"
 

@@ -46,14 +46,11 @@ PERSONAL = [
     ("Card 4111 1111 1111 1111, valid to 2027", "Card [card number], valid to 2027"),
     ("5500-0000-0000-0004", "[card number]"),
     ("Card 12 4111 1111 1111 1111", "Card 12 [card number]"),
-    (
-        "Card 4111111111111111 123, then 2026-4111-1111-1111-1111 12",
-        "Card [card number] 123, then 2026-[card number] 12",
-    ),
+    ("Card 4111111111111111 123, then 2026-4111-1111-1111-1111 12", "Card [card number] 123, then 2026-[card number] 12"),
     ("ann,7,4111111111111111,12/27", "ann,7,[card number],12/27"),
     ("3782 822463 10005 5500 0000 0000 0004", "[card number] [card number]"),
     ("41 11 11 11 11 11 11 11 5500000000000004", "[card number] [card number]"),
-]
+]  # fmt: skip
 KEPT = [
     "I changed my password yesterday.", "password = request.json['password']", "<b>Password:</b>", "The password is wrong.", "Set max_tokens: 1024.", "My secret: I love cake.",
     "Order 4111111111111112 of 2024-05-01T10:00:00Z", "1234567890123456", "Pi is 3.14159265358979323846",
@@ -106,11 +103,8 @@ def test_redact_finds_secrets_across_windows(parts):
 
 def test_redact_json_returns_valid_json():
     record = {"card": 4111111111111111, "age": 41, "note": "password: letmein", "price": 1.5, "ok": True}
-    assert json.loads(redact_json(json.dumps(record), "secrets,personal")) == {
-        **record,
-        "card": "[card number]",
-        "note": "password: [secret]",
-    }
+    left = json.loads(redact_json(json.dumps(record), "secrets,personal"))
+    assert left == {**record, "card": "[card number]", "note": "password: [secret]"}
     untouched = '{ "a" : 1.50 }'
     assert redact_json(untouched, "secrets") == untouched
     with pytest.raises(InputError, match="not valid JSON"):

@@ -45,48 +45,27 @@ def test_sentence_equal_to_its_quote_has_support_in_any_language(text):
     assert measure_support(Claim(text, "LIVES_IN", [], text, "former"), Passage(text, AT)).score >= WEAK
 
 
-@pytest.mark.parametrize(
-    ("sentence", "quote", "more"),
-    [
-        ("Ann works at Acme", "I got a job at Acme", {"names": ("Ann", "Acme")}),
-        ("Ann smoked cigarettes", "No more cigarettes for me", {"kind": "former"}),
-        ("Ann does not eat meat", "I don't eat meat", {}),
-        ("Ann moved to Oslo", "Moved to Oslo last week!", {"names": ("Ann", "Oslo"), "begin": "2024-W19"}),
-        (
-            "Ann has lived in Oslo since May",
-            "Yes, since May",
-            {"names": ("Ann", "Oslo"), "previous": ["Bo: Do you live in Oslo?"]},
-        ),
-        (
-            "Ann adores Rex",
-            "I adore him",
-            {"names": ("Ann", "Rex"), "previous": ["Bo: Rex barked."], "types": ("Person", "Pet")},
-        ),
-        (
-            "Ann has not tried pottery",
-            "Not yet",
-            {"names": ("Ann", "pottery"), "previous": ["Bo: Have you tried pottery?"]},
-        ),
-        ("Ann has not hiked for long", "I love hiking, but it's been ages since I've done it", {}),
-        (
-            "Ann and her friends hiked the trails of the Alps",
-            "We all hiked the trails last week",
-            {
-                "names": ("Ann", "Alps"),
-                "types": ("Person", "Place"),
-                "begin": "2024-W19",
-                "previous": ["Ann: We went to the Alps", "Bo: How was it?"],
-            },
-        ),
-        ("安娜住在奥斯陆", "我上个月搬到奥斯陆了", {"names": ("奥斯陆",), "begin": "2024-04"}),
-        ("Ann wohnt in Köln", "Ich lebe jetzt in Köln und bin nicht unglücklich", {"names": ("Ann", "Köln")}),
-        (
-            "Ann vive en Sevilla",
-            "Ahora mi casa está en Sevilla",
-            {"names": ("Ann", "Sevilla"), "predicate": "LIVES_IN"},
-        ),
-    ],
-)
+VALID = [
+    ("Ann works at Acme", "I got a job at Acme", {"names": ("Ann", "Acme")}),
+    ("Ann smoked cigarettes", "No more cigarettes for me", {"kind": "former"}),
+    ("Ann does not eat meat", "I don't eat meat", {}),
+    ("Ann moved to Oslo", "Moved to Oslo last week!", {"names": ("Ann", "Oslo"), "begin": "2024-W19"}),
+    ("Ann has lived in Oslo since May", "Yes, since May", {"names": ("Ann", "Oslo"), "previous": ["Bo: Do you live in Oslo?"]}),
+    ("Ann adores Rex", "I adore him", {"names": ("Ann", "Rex"), "previous": ["Bo: Rex barked."], "types": ("Person", "Pet")}),
+    ("Ann has not tried pottery", "Not yet", {"names": ("Ann", "pottery"), "previous": ["Bo: Have you tried pottery?"]}),
+    ("Ann has not hiked for long", "I love hiking, but it's been ages since I've done it", {}),
+    (
+        "Ann and her friends hiked the trails of the Alps", "We all hiked the trails last week",
+        {"names": ("Ann", "Alps"), "types": ("Person", "Place"), "begin": "2024-W19",
+         "previous": ["Ann: We went to the Alps", "Bo: How was it?"]},
+    ),
+    ("安娜住在奥斯陆", "我上个月搬到奥斯陆了", {"names": ("奥斯陆",), "begin": "2024-04"}),
+    ("Ann wohnt in Köln", "Ich lebe jetzt in Köln und bin nicht unglücklich", {"names": ("Ann", "Köln")}),
+    ("Ann vive en Sevilla", "Ahora mi casa está en Sevilla", {"names": ("Ann", "Sevilla"), "predicate": "LIVES_IN"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "quote", "more"), VALID)
 def test_measure_support_accepts_valid_readings(sentence, quote, more):
     assert score(sentence, quote, **more) >= WEAK
 

@@ -1,7 +1,9 @@
 """Helpers of the tests of export and import."""
 
 import io
+import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from kg_memory import GraphMemory
@@ -20,6 +22,13 @@ def exported(memory: GraphMemory, namespace: str = "default", **how: Any) -> byt
     file = io.BytesIO()
     memory.data.export(file, namespace=namespace, **how)
     return file.getvalue()
+
+
+def put(path: Path, told: Any, *, a_line_each: bool = False) -> Path:
+    """Write *told* as JSON, or each of its records on a line of its own, and return *path*."""
+    rows = told if a_line_each else [told]
+    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
+    return path
 
 
 def left_aside(database: Database) -> list[str]:

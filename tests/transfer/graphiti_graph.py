@@ -13,26 +13,30 @@ EPISODES = {
     "e2": ("Ann: I moved to Paris", "message", "2024-02-01T00:00:00Z", 1),
     "e3": ('{"employer": "Acme"}', "json", "2024-03-01T00:00:00Z", 2),
 }
-FACTS: dict[str, dict[str, Any]] = {
-    "f1": {
-        "one": "ann", "other": "oslo", "name": "LIVES_IN", "fact": "Ann lives in Oslo", "episodes": ["e1"],
-        "created": 0, "valid_at": "2024-01-01T00:00:00Z", "invalid_at": "2024-02-01T00:00:00Z", "expired": 1,
-    },
-    "f2": {
-        "one": "ann", "other": "paris", "name": "LIVES_IN", "fact": "Ann lives in Paris", "episodes": ["e2", "gone"],
-        "created": 1, "valid_at": "2024-02-01T00:00:00Z",
-    },
-    "f3": {"one": "ann", "other": "acme", "name": "works at", "fact": "Ann works at Acme", "episodes": ["e3"], "created": 2},
-    "f4": {
-        "one": "acme", "other": "oslo2", "name": "IS_IN", "fact": "Acme was in Oslo", "episodes": [], "created": 3,
-        "valid_at": "2020-01-01T00:00:00Z", "invalid_at": "2021-01-01T00:00:00Z",
-    },
-}  # fmt: skip
 MENTIONS = (("e1", "ann"), ("e1", "oslo"), ("e2", "ann"), ("e2", "paris"), ("e3", "acme"))
 
 
 def _recorded(minute: int) -> str:
     return f"2025-01-01T10:{minute:02}:00.000000Z"
+
+
+FACTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "f1": ("ann", "oslo", {
+        "name": "LIVES_IN", "fact": "Ann lives in Oslo", "episodes": ["e1"], "created_at": _recorded(0),
+        "valid_at": "2024-01-01T00:00:00Z", "invalid_at": "2024-02-01T00:00:00Z", "expired_at": _recorded(1),
+    }),
+    "f2": ("ann", "paris", {
+        "name": "LIVES_IN", "fact": "Ann lives in Paris", "episodes": ["e2", "gone"], "created_at": _recorded(1),
+        "valid_at": "2024-02-01T00:00:00Z",
+    }),
+    "f3": ("ann", "acme", {
+        "name": "works at", "fact": "Ann works at Acme", "episodes": ["e3"], "created_at": _recorded(2),
+    }),
+    "f4": ("acme", "oslo2", {
+        "name": "IS_IN", "fact": "Acme was in Oslo", "episodes": [], "created_at": _recorded(3),
+        "valid_at": "2020-01-01T00:00:00Z", "invalid_at": "2021-01-01T00:00:00Z",
+    }),
+}  # fmt: skip
 
 
 def nodes() -> list[tuple[list[str], dict[str, Any]]]:
@@ -51,25 +55,7 @@ def nodes() -> list[tuple[list[str], dict[str, Any]]]:
 def links() -> list[tuple[str, str, str, dict[str, Any]]]:
     """Return the links: from, to, type and properties."""
     own = {"group_id": GROUP}
-    facts = []
-    for uuid, told in FACTS.items():
-        times = {
-            "created_at": _recorded(told["created"]),
-            "valid_at": told.get("valid_at"),
-            "invalid_at": told.get("invalid_at"),
-        }
-        properties = {
-            **own,
-            "uuid": uuid,
-            "name": told["name"],
-            "fact": told["fact"],
-            "episodes": told["episodes"],
-            **times,
-            **({"expired_at": _recorded(told["expired"])} if "expired" in told else {}),
-        }
-        facts.append(
-            (told["one"], told["other"], "RELATES_TO", {key: one for key, one in properties.items() if one is not None})
-        )
+    facts = [(one, other, "RELATES_TO", {**own, "uuid": uuid, **told}) for uuid, (one, other, told) in FACTS.items()]
     mentions = [(one, other, "MENTIONS", {**own, "uuid": f"{one}-{other}"}) for one, other in MENTIONS]
     return [*facts, *mentions, *(("c1", each, "HAS_MEMBER", own) for each in ("ann", "oslo", "paris"))]
 
@@ -79,12 +65,8 @@ def put(query: Callable[..., Any]) -> None:
     for labels, properties in nodes():
         query(f"CREATE (n:{':'.join(labels)}) SET n = $told", told=properties)
     for one, other, kind, properties in links():
-        query(
-            f"MATCH (a {{uuid: $one}}), (b {{uuid: $other}}) CREATE (a)-[r:{kind}]->(b) SET r = $told",
-            one=one,
-            other=other,
-            told=properties,
-        )
+        write = f"MATCH (a {{uuid: $one}}), (b {{uuid: $other}}) CREATE (a)-[r:{kind}]->(b) SET r = $told"
+        query(write, one=one, other=other, told=properties)
 
 
 def dump(path: Path) -> None:
@@ -93,17 +75,8 @@ def dump(path: Path) -> None:
     lines = [
         {"type": "node", "id": numbers[told["uuid"]], "labels": labels, "properties": told} for labels, told in nodes()
     ]
-    lines += [
-        {
-            "id": str(number),
-            "type": "relationship",
-            "label": kind,
-            "properties": told,
-            "start": {"id": numbers[one]},
-            "end": {"id": numbers[other]},
-        }
-        for number, (one, other, kind, told) in enumerate(links())
-    ]
-    path.write_text(
-        "".join(f"{json.dumps(each)}\n" for each in lines).replace("00.000000Z", "00.000000000Z[UTC]"), "utf-8"
-    )
+    for number, (one, other, kind, told) in enumerate(links()):
+        ends = {"start": {"id": numbers[one]}, "end": {"id": numbers[other]}}
+        lines.append({"id": str(number), "type": "relationship", "label": kind, "properties": told, **ends})
+    text = "".join(f"{json.dumps(each)}\n" for each in lines)
+    path.write_text(text.replace("00.000000Z", "00.000000000Z[UTC]"), "utf-8")

@@ -2,7 +2,7 @@
 
 import io
 import json
-from typing import Any, Literal
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,24 +17,22 @@ SPACE = "{http://graphml.graphdrawing.org/xmlns}"
 EVIL = "Bob \x01\x0b</data> & \"'\ufffe\r\n💧"
 
 
-class Element(BaseModel):
-    """An element, as Cytoscape's schema has it: ids are text, and an edge has both ends."""
-
+class Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class Element(Strict):
+    """An element, as Cytoscape's schema has it: ids are text, and an edge has both ends."""
 
     data: dict[str, str | float | bool | list[str]]
 
 
-class Elements(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class Elements(Strict):
     nodes: list[Element]
     edges: list[Element]
 
 
-class Document(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
+class Document(Strict):
     format_version: Literal["1.0"]
     generated_by: str
     target_cytoscapejs_version: str
@@ -49,16 +47,8 @@ def drawn(memory: GraphMemory, model: Scripted, namespace: str) -> GraphMemory:
     memory.add("I lived in Oslo until 2020-01-01", speaker="Ann", at="2024-01-01", namespace=namespace)
     memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
     facts = model.rules["facts"]
-
-    def three(fields: Any) -> Any:
-        told = facts(fields)["facts"]
-        return {
-            "facts": [
-                {**told[0], "predicate": "introduces", "objects": [1, 2], "sentence": f"Ann introduces {EVIL} to Cid"}
-            ]
-        }
-
-    model.rules["facts"] = three
+    three = {"predicate": "introduces", "objects": [1, 2], "sentence": f"Ann introduces {EVIL} to Cid"}
+    model.rules["facts"] = lambda fields: {"facts": [{**facts(fields)["facts"][0], **three}]}
     memory.add("Ann introduces Bob to Cid", at="2024-01-03", namespace=namespace)
     memory.driver.store.database.query(
         memory.driver.key(namespace), "MATCH (n:Entity {name: 'Bob'}) SET n.name = $evil", {"evil": EVIL}, write=True
@@ -85,11 +75,8 @@ def test_graphml_has_entities_as_nodes_and_facts_as_edges(drawn, namespace):
     [oslo] = [told for source, target, told in edges if (source, target) == (names["Ann"], names["Oslo"])]
     assert oslo["invalid_at"].startswith("2020-01-01")
     [fact] = [id_ for id_, told in nodes.items() if told["kind"] == "fact"]
-    assert sorted(told["role"] for source, target, told in edges if fact in (source, target)) == [
-        "object",
-        "object",
-        "subject",
-    ]
+    roles = [told["role"] for source, target, told in edges if fact in (source, target)]
+    assert sorted(roles) == ["object", "object", "subject"]
 
 
 def test_cytoscape_json_follows_its_schema(drawn, namespace):

@@ -164,15 +164,10 @@ def test_every_property_of_an_export_is_known(good):
 
 
 def test_missing_property_gets_its_default(scripted, good):
-    missing = [
-        changed("Entity", {"aliases": ...}),
-        changed("Verdict", {"reason": ...}),
-        changed("Belief", {"precision": ...}),
-        changed("Predicate", {"origin": ...}),
-    ]
-    for number, change in enumerate(missing):
-        namespace = f"lacking {number}"
-        scripted.data.import_(io.BytesIO(change(good)), namespace=namespace)
+    missing = {"Entity": "aliases", "Verdict": "reason", "Belief": "precision", "Predicate": "origin"}
+    for label, name in missing.items():
+        namespace = f"lacking {name}"
+        scripted.data.import_(io.BytesIO(changed(label, {name: ...})(good)), namespace=namespace)
         assert scripted.search("Where does Ann live?", namespace=namespace).facts
         assert len(scripted.entities.list(namespace=namespace)) == len(scripted.entities.list(namespace=FROM))
         assert [each.name for each in scripted.predicates.list(namespace=namespace)] == ["KNOWS"]
@@ -219,9 +214,7 @@ def test_handwritten_file_needs_no_words_vectors_or_counts(scripted):
 
 def test_endless_line_is_not_read_to_its_end(scripted, good, monkeypatch):
     monkeypatch.setattr(files, "LONGEST_LINE", 5000)
-    endless = (
-        "".join(f"{each}\n" for each in good[:1]).encode() + b'{"label":"Entity","properties":{"id":"' + b"x" * 20_000
-    )
+    endless = f"{good[0]}\n".encode() + b'{"label":"Entity","properties":{"id":"' + b"x" * 20_000
     with pytest.raises(InputError, match="the file:2: the line is longer than 5000 bytes"):
         scripted.data.import_(io.BytesIO(endless), namespace=TO)
 

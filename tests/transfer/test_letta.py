@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from kg_memory.contrib.importers.from_letta import read_letta
 from kg_memory.contrib.letta import Block, Blocks
 from kg_memory.errors import InputError
+from tests.transfer import put
 
 AT = "2025-10-31T22:56:56.459100+00:00"
 
@@ -22,13 +22,8 @@ def text(words: str) -> list[dict[str, Any]]:
 
 
 def sending(words: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": "call_1",
-            "type": "function",
-            "function": {"name": "send_message", "arguments": json.dumps({"message": words})},
-        }
-    ]
+    function = {"name": "send_message", "arguments": json.dumps({"message": words})}
+    return [{"id": "call_1", "type": "function", "function": function}]
 
 
 AGENT = {
@@ -68,15 +63,9 @@ OLD = {
 }  # fmt: skip
 
 
-def put(path: Path, document: Any, *, twice: bool = False) -> Path:
-    words = json.dumps(document)
-    path.write_text(json.dumps(words) if twice else words, "utf-8")
-    return path
-
-
 @pytest.mark.parametrize("twice", [False, True])
 def test_import_stores_blocks_messages_and_archive_of_agent(memory, namespace, tmp_path, twice):
-    path = put(tmp_path / "sam.af", NEW, twice=twice)
+    path = put(tmp_path / "sam.af", json.dumps(NEW) if twice else NEW)
     assert memory.data.import_from("letta", path, namespace=namespace).left_out == {
         "empty blocks": 1,
         "messages of the role system": 1,
@@ -122,11 +111,8 @@ def test_read_letta_selects_one_agent_by_name(tmp_path):
 
 
 def test_agent_text_beside_tool_call_is_a_message_in_v1_only(tmp_path):
-    message = {
-        "role": "assistant",
-        "content": text("Let me look."),
-        "tool_calls": [{"function": {"name": "search", "arguments": "{"}}],
-    }
+    calls = [{"function": {"name": "search", "arguments": "{"}}]
+    message = {"role": "assistant", "content": text("Let me look."), "tool_calls": calls}
     said = {}
     for kind in ("letta_v1_agent", "memgpt_agent"):
         nothing = dict.fromkeys(("block_ids", "files_agents", "passages"))

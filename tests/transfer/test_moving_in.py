@@ -19,6 +19,7 @@ from kg_memory.settings import Settings
 from tests.faults.nursery import Nursery
 from tests.faults.proxy import Plan, Proxy
 from tests.scripted import HashEmbeddings, Scripted
+from tests.transfer import put
 from tests.transfer.lives import MOVED, SERVE
 
 OWNER = {"user_uuid": "u1", "graph_uuid": "g1"}
@@ -49,11 +50,6 @@ def at(*date: int) -> datetime:
     return datetime(*date, tzinfo=UTC)  # type: ignore[misc, arg-type]
 
 
-def put(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("\n".join(json.dumps(record, ensure_ascii=False) for record in records), "utf-8")
-    return path
-
-
 def periods(facts: list[Fact]) -> list[tuple[Any, ...]]:
     return sorted((fact.sentence, fact.valid_at, fact.invalid_at) for fact in facts)
 
@@ -65,12 +61,12 @@ ANN = [("Ann lives in Bergen", at(2020, 1, 1), at(2024, 3, 1)), ("Ann lives in å
 def test_zep_edges_become_facts_with_dates_and_source_times(declaring, namespace, tmp_path, form):
     path = tmp_path / "zep.json"
     if form == "lines":
-        put(path, ZEP)
+        put(path, ZEP, a_line_each=True)
     elif form == "pages":  # as the API returns them, one after the other, the last of them empty
         pages = [{"items": [BERGEN, OSLO], "next_cursor": "x"}, {"items": NODES}, {"items": MESSAGES}, {"items": []}]
         path.write_text("\n".join(json.dumps(page, indent=2) for page in pages), "utf-8")
     else:
-        path.write_text(json.dumps({"edges": [BERGEN, OSLO], "nodes": NODES, "episodes": MESSAGES}), "utf-8")
+        put(path, {"edges": [BERGEN, OSLO], "nodes": NODES, "episodes": MESSAGES})
     seen: list[tuple[int, int]] = []
     where = {"namespace": namespace, "read": False}
     done = declaring.data.import_from("zep", path, **where, progress=lambda done, total: seen.append((done, total)))
@@ -135,10 +131,8 @@ def test_memvara_claims_have_the_precision_of_their_dates(declaring, namespace, 
     path = claims(tmp_path / "memvara.db")
     before = path.read_bytes()
     done = declaring.data.import_from("memvara", path, namespace=namespace, read=False)
-    assert (done.records, done.left_out) == (
-        {"declared fact": 3, "message": 2},
-        {"claims that memvara no longer believes": 1},
-    )
+    assert done.records == {"declared fact": 3, "message": 2}
+    assert done.left_out == {"claims that memvara no longer believes": 1}
     facts = declaring.facts.about("Ann", namespace=namespace)
     assert periods(facts) == sorted([*ANN, ("Ann likes jazz", None, None)]), "a start that nobody told is not invented"
     [bergen] = [fact for fact in facts if fact.invalid_at]
@@ -243,7 +237,7 @@ def test_killed_import_run_again_doubles_and_loses_nothing(server, namespace, tm
         {**OSLO, "uuid": f"x{n}", "source_node_uuid": f"p{n}", "fact": f"Person {n} lives in Oslo", "episode_uuids": []}
         for n in range(12)
     ]
-    put(tmp_path / MOVED, [*NODES, *people, *edges, *MESSAGES])
+    put(tmp_path / MOVED, [*NODES, *people, *edges, *MESSAGES], a_line_each=True)
     plan = Plan()
     with Proxy(plan, server.socket) as proxy, Nursery(proxy.url, str(tmp_path), serving=SERVE) as lives:
         plan.strike = lives.kill

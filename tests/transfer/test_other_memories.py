@@ -1,6 +1,5 @@
 """Mem0's and LangMem's sentences become episodes, dated and by their owners."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 
 from kg_memory.contrib.importers.sentences import read_langmem, read_mem0
 from kg_memory.errors import InputError
+from tests.transfer import put
 
 MEMORY = {
     "id": "m1", "memory": "Lives in Oslo", "hash": "x", "metadata": {"category": "home"}, "score": None,
@@ -32,11 +32,6 @@ TYPED = {**ITEM, "key": "k3", "value": {"kind": "Profile", "content": {"name": "
 
 def episodes(read: Any, path: Path, group: str | None = None) -> list[Any]:
     return [record.value for record in read(path, group)(Counter())]
-
-
-def put(path: Path, told: Any, *, a_line_each: bool = False) -> Path:
-    path.write_text("\n".join(map(json.dumps, told)) if a_line_each else json.dumps(told), "utf-8")
-    return path
 
 
 @pytest.mark.parametrize("form", [{"results": [MEMORY, CHANGED], "relations": []}, [MEMORY, CHANGED], None])

@@ -2,6 +2,7 @@
 
 import io
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -29,11 +30,8 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, begin: str, work: Any) -> None:
 def test_an_export_is_of_one_moment_while_others_write(memory, namespace, monkeypatch):
     memory.add("I moved to Oslo", speaker="Ann", at="2024-01-01", namespace=namespace)
     before = exported(memory, namespace)
-    meanwhile(
-        monkeypatch,
-        "MATCH (n:Fact)",
-        lambda: memory.add("I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace),
-    )
+    add = partial(memory.add, "I moved to Paris", speaker="Ann", at="2024-01-02", namespace=namespace)
+    meanwhile(monkeypatch, "MATCH (n:Fact)", add)
     during = exported(memory, namespace)
     assert during != before
     assert during == exported(memory, namespace), "it was done once more, from a copy, and a copy says the same"
