@@ -498,10 +498,10 @@ export interface paths {
         /**
          * Return facts that may be outdated although nothing contradicts them, the most useful to ask about first.
          * @description Each state has a freshness: 1 when it is stated, 0.5 after its half-life, such as 60 days for a mood, four years
-         *     for a job and five for a home; a birthplace stays fresh. With five ended periods or more, the namespace's own
-         *     history gives the half-life. A plan is stale after its day. *about*: an entity, by name or id. *at*: the time
-         *     for which to judge (None: *believed_at* or now). *below*: the highest freshness, from 0 to 1. An answer that is
-         *     added as a message refreshes the fact or ends it. Raises `InputError`.
+         *     for a job and five for a home; a birthplace stays fresh. If at least five facts of the same predicate have ended
+         *     in the namespace, the half-life is computed from them. A plan is stale after its day. *about*: an entity, by
+         *     name or id. *at*: the time for which to judge (None: *believed_at* or now). *below*: the highest freshness, from
+         *     0 to 1. An answer that is added as a message refreshes the fact or ends it. Raises `InputError`.
          */
         get: operations["facts.stale"];
         put?: never;
@@ -1121,10 +1121,10 @@ export interface paths {
         /**
          * Decide a verdict (how a new, pending fact relates to an existing one), and return it in its new state.
          * @description *review*: its id. *choice*: ``"accept"`` (the verdict takes effect), ``"reject"`` (the pending fact is not
-         *     believed) or ``"edit"`` (another *verdict* or other dates take effect). ``complements``, ``temporary`` and
-         *     ``unrelated`` mean that both facts hold. *valid_at* and *invalid_at*: dates of the pending fact, such as
-         *     ``"2019"``; *invalid_at* ``"open"`` removes an end. *seen*: the `Review.ruling` (effect) that the person saw;
-         *     `InputError` if it has changed. `undo` reverses the decision.
+         *     believed) or ``"edit"`` (give the right *verdict*, or the right dates). ``complements``, ``temporary`` and
+         *     ``unrelated`` mean that both facts hold. *valid_at* and *invalid_at*: start and end of the pending fact, such as
+         *     ``"2019"``; ``invalid_at="open"`` says that it has not ended. *seen*: the effect (`Review.ruling`) that was
+         *     shown to the person; if it has changed since, `InputError` is raised. `undo` reverses the decision.
          */
         post: operations["reviews.decide"];
         delete?: never;
@@ -1514,11 +1514,11 @@ export interface components {
             question: string;
         };
         /**
-         * @description An entry of the audit log about one deletion: its kind, when and by whom, but no deleted text.
+         * @description An entry of the audit log about a deletion: its kind, when and by whom, but no deleted text.
          *
-         *     `what`, `namespace`, `messages`: salted hashes. `residue`: the number of traces of deleted content found.
-         *     `complete`: False for the entry before the deletion; the entry after it has the same `receipt`. `before`: the hash
-         *     of the previous entry.
+         *     A deletion has two entries with the same `receipt`: one before it (`complete` is False) and one after it. `what`
+         *     (the thing deleted, such as a person), `namespace` and `messages` are salted hashes. `residue`: the number of traces
+         *     of deleted content that were found, which should be 0. `before`: the hash of the previous entry.
          */
         AuditEntry: {
             number: number;
@@ -1704,8 +1704,8 @@ export interface components {
         /**
          * @description Numbers of changes in a period.
          *
-         *     `episodes` were saved. `recorded` counts the periods of facts that were recorded as true, and `closed` counts those
-         *     that were withdrawn or replaced.
+         *     `episodes`: messages saved. `recorded`: beliefs saved; a belief is a period in which a fact counts as true.
+         *     `closed`: beliefs withdrawn or replaced.
          */
         Counts: {
             /** @default 0 */
@@ -1779,9 +1779,9 @@ export interface components {
             fading: components["schemas"]["Fading"][];
         };
         /**
-         * @description An entity or fact that the model extracted but that was not stored: its `text`, and the `reason`.
+         * @description Something in a message that was not stored, or not read: its `text`, and the `reason`.
          *
-         *     `kind`: ``part`` is a part of a long text that the model refused to read.
+         *     `kind`: "entity" or "fact" (extracted, but not stored), or "part" (of a long text: the model refused to read it).
          */
         Dropped: {
             /** @enum {string} */
@@ -1914,8 +1914,8 @@ export interface components {
          *     `at`: when it was said. `created_at`: when it was saved. `trust`: 0 to 1, how far its source is believed. `reason`:
          *     why it waits, failed or was skipped. `step`: where processing failed. `attempts`: how often processing began.
          *     `plan`: the reading plan. `flags`: kinds of prompt injection found. `expires_at`: when searches stop returning it.
-         *     `score`: set by searches, as are `remarks` (facts in it that have changed). `asked`: the question that it answers,
-         *     set by contexts.
+         *     `score`: set by searches, as are `remarks` (facts in it that have changed). `asked`: in a context, the
+         *     message before it, if that is the question which it answers.
          */
         Episode: {
             id: string;
@@ -2334,7 +2334,7 @@ export interface components {
             /** @enum {string} */
             decay: "fresh" | "dim" | "soft_forgotten" | "forgotten";
         };
-        /** @description The receipt of what would be deleted, with the hash `plan` that confirms it; or of what was deleted. */
+        /** @description The receipt of a deletion, or of a dry run, which has a hash `plan`: send it back to confirm the deletion. */
         ForgetAnswer: {
             plan: string | null;
             receipt: components["schemas"]["ForgetReceipt"];
@@ -2854,8 +2854,8 @@ export interface components {
         /**
          * @description A trace of deleted content that is still stored, in the property `name` of a node or relationship.
          *
-         *     `label`, `id`: the node or relationship. `trace`: ``id``, ``word``, ``name``, ``quote``, ``text``, ``vector``, or
-         *     ``replica`` for a database replica with the address `name`.
+         *     `label`, `id`: the node or relationship. `trace`: the kind of content found (``id``, ``word``, ``name``, ``quote``,
+         *     ``text`` or ``vector``), or ``replica`` if `name` is the address of a replica that may still have it.
          */
         Residue: {
             label: string;
@@ -2867,10 +2867,10 @@ export interface components {
         /**
          * @description A verdict (how two facts relate, such as a contradiction) that waits for a person or has taken effect.
          *
-         *     `kind`: the relation. `confidence`, `reason`: the model's. `ruling`: the current effect. `pending`: the fact stated
-         *     later. `existing`: the fact that it may end or refute. `preferred`: the id of the fact that the model would believe.
-         *     `decided_by`: ``"auto"`` or who decided last, at `decided_at`. A retraction or an admission (a new fact to approve,
-         *     `confidence` is its worth) has one fact as both.
+         *     `kind`: the relation. `confidence` (0 to 1) and `reason` are those of the model. `ruling`: the current effect.
+         *     `pending`: the fact stated later. `existing`: the fact that it may end or refute. `preferred`: the id of the fact
+         *     that the model believes. `decided_by`: who decided last, or ``"auto"``; `decided_at`: when. A retraction or an
+         *     admission (approval of a new fact) is about one fact, which is both `pending` and `existing`.
          */
         Review: {
             id: string;
