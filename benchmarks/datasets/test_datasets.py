@@ -133,8 +133,8 @@ def test_a_context_that_is_asked_about_is_missing(tmp_path: Path) -> None:
     ("name", "file", "content", "problem"),
     [
         ("meme", "a.json", "7", r"a\.json, record 1: a record must be an object"),
-        ("meme", "a.json", "[{}]", r"a\.json, record 1 has no 'episode_id'"),
-        ("personamem", "questions_a.csv", "question_id\nq", r"questions_a\.csv, record 1 has no 'end_index"),
+        ("meme", "a.json", "[{}]", r"a\.json, record 1 lacks the field 'episode_id'"),
+        ("personamem", "questions_a.csv", "question_id\nq", r"questions_a\.csv, record 1 lacks the field 'end_index"),
         ("personamem", "questions_a.csv", "question_id\n", r"questions_a\.csv has no questions"),
     ],
 )
