@@ -9,7 +9,7 @@ in turns, and the workers are notified by the outbox of the HTTP server. Once ha
 replica has taken over. A writer that gets an error sends the same message again. ``--only takeover`` measures how long
 Redis alone takes to replace an idle master.
 
-At the end the graphs are read by Cypher on each server (see `tests/cluster/accepted.py`). The exit code is 1 if a
+At the end the graphs are read by Cypher on each server (see `benchmarks/cluster_accepted.py`). The exit code is 1 if a
 message or fact is duplicated, out of order or dangling, or is lost although each write waited for a replica.
 """
 
@@ -30,13 +30,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cluster_accepted import ACQUAINTANCES, holders, look, masters, message, problems, wait_until_read
+from benchmarks.cluster_processes import Deployment, scripted_model
 from kg_memory import GraphMemory
 from kg_memory.contrib.server.worker import STREAM, Outbox
 from kg_memory.errors import DatabaseUnavailable
 from kg_memory.falkor.connect import graph_key
-from tests.cluster.accepted import ACQUAINTANCES, holders, look, masters, message, problems, wait_until_read
 from tests.cluster.nodes import Cluster, Node, running, until
-from tests.cluster.processes import Deployment, scripted_model
 
 WORKERS, KILLED = 4, 2
 WRITES = 16

@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.offline import lexicon, statements
+from kg_memory.contrib.offline import statements
+from kg_memory.contrib.offline.lexicon import WORD_LISTS
 from kg_memory.models.ontology import FactType
 from kg_memory.text import predicates
 
+RELATIVES = sorted(kin for kin in WORD_LISTS["one_person"] if kin.isascii())
 TABLE = tomllib.loads(files("kg_memory.text").joinpath("predicates.toml").read_text(encoding="utf-8"))
 HALF_LIVES = {name for names in TABLE.pop("half_life").values() for name in names.split()}
 WRITTEN = [
@@ -161,9 +163,7 @@ def test_predicates_of_the_offline_model_are_canonical(name):
     assert (predicates.canonical_predicate(name).single_valued is True) == (name in statements.FUNCTIONAL)
 
 
-@pytest.mark.parametrize(
-    "name", ["SAYS_ABOUT", "RELATES_TO", *(f"HAS_{kin.upper()}" for kin in sorted(lexicon.ONE_PERSON) if kin.isascii())]
-)
+@pytest.mark.parametrize("name", ["SAYS_ABOUT", "RELATES_TO", *(f"HAS_{kin.upper()}" for kin in RELATIVES)])
 def test_offline_general_and_kinship_predicates_are_known(name):
     result = predicates.canonical_predicate(name)
     assert result is not None
