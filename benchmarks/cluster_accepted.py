@@ -35,6 +35,8 @@ ORDER BY since"""
 
 
 class Problem(NamedTuple):
+    """A message or a graph that is not as it should be."""
+
     kind: str
     namespace: str
     what: str
@@ -51,6 +53,7 @@ def message(number: int) -> dict[str, str]:
 
 
 def said_at(number: int) -> datetime:
+    """Return the time of the message with this number."""
     return BEGIN + timedelta(hours=number)
 
 
@@ -62,6 +65,7 @@ def look(node: Node, key: str, cypher: str) -> list[dict[str, Any]]:
 
 
 def masters(nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes that are masters."""
     return [node for node in nodes if node.redis.info("replication")["role"] == "master"]
 
 

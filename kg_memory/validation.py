@@ -136,7 +136,7 @@ def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
     give.
     """
     values = () if value is None else (value,) if isinstance(value, str) else value
-    if not isinstance(values, Iterable) or isinstance(values, bytes | Mapping):
+    if not isinstance(values, list | tuple | set | frozenset):
         raise InputError(f"{name} must be a string or a list of strings, got {value!r}; give {hint}")
     return tuple(validate_name(name, each, hint) for each in values)
 

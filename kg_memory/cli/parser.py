@@ -114,15 +114,17 @@ class Command:
 def read_options(options: Mapping[str, Any], flags: Mapping[str, str]) -> dict[str, Option]:
     """Return the arguments in the tables *options* and *flags* of a TOML file, each by its name.
 
-    A flag is its help text. An option is a list, ``["the file to read", "FILE"]``, or a table with the help text, the
-    metavar, the flags, and more parameters of `ArgumentParser.add_argument`. There, a type is the path of a function,
-    such as ``"pathlib:Path"``, or that of a number which is the default; choices may be the path of a collection.
+    A flag is its help text. An option is a list of help text and metavar, ``["the file to read", "FILE"]``, or a table
+    with `help`, `metavar`, `flags` and more parameters of `ArgumentParser.add_argument`: `type` is the path of a
+    function, such as ``"pathlib:Path"`` (without it, the type of a number in `default`), and `choices` a list, or the
+    path of a collection.
     """
     read = {name: option(*row) if isinstance(row, list) else _read_option(row) for name, row in options.items()}
     return read | {name: flag(text) for name, text in flags.items()}
 
 
-def _read_option(settings: dict[str, Any]) -> Option:
+def _read_option(table: Mapping[str, Any]) -> Option:
+    settings = dict(table)
     if "type" in settings:
         settings["type"] = resolve_name(settings["type"])
     elif isinstance(settings.get("default"), int | float):

@@ -115,9 +115,17 @@ class Privacy(Group):
         *dry_run* changes nothing, and returns what would be removed. *progress* is called with the result so far. The
         call may be interrupted and repeated. See `docs/eviction.md`. Raises `InputError` and `DatabaseError`.
         """
-        what = {"expired_days": expired_days, "orphans": orphans, "max_entities": max_entities}
-        how = {"expired_episodes": expired_episodes, "dry_run": bool(dry_run), "on_progress": progress}
-        return run_plugin("evict", self._engine.settings, namespace, **what, **how)
+        return run_plugin(
+            "evict",
+            self._engine.settings,
+            namespace,
+            expired_days=expired_days,
+            orphans=orphans,
+            max_entities=max_entities,
+            expired_episodes=expired_episodes,
+            dry_run=bool(dry_run),
+            on_progress=progress,
+        )
 
     evict, aevict = verb(_evict)
 

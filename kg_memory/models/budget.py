@@ -167,5 +167,5 @@ _RUNGS = {prompt: rung for rung in LADDER for prompt in rung.prompts}
 
 
 def rung_of(prompt: str) -> Rung:
-    """Return the rung of *prompt*: the group of prompts with which it is left out when a budget runs out."""
+    """Return the rung of *prompt*: the prompts with which it is left out when a budget runs out; else `READING`."""
     return _RUNGS.get(prompt, READING)

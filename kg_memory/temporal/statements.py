@@ -120,7 +120,7 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
     left out. ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     current = _apply_corrections(statements, may_change)
-    current = [_refine(statement, current) for statement in current]
+    current = [_refine(one, current) if one.width or one.end_width else one for one in current]
     ending = [statement for statement in current if statement.ends]
     current = [_end(statement, ending, may_change) for statement in current]
     return [statement for statement in current if not _is_redundant(statement, current, may_change)]
@@ -167,14 +167,16 @@ def _finest(
     Only those of *dates* before the time *before* count; if none is more exact, the result is *date* itself. Each of
     *dates* has its precision and the statement that gives it. Of equally exact dates, the one stated last wins.
     """
-    last = min(last_instant(date, precision) - _CLOCK_CHANGE, before) if WIDTH[precision] else date
+    last = min(last_instant(date, precision) - _CLOCK_CHANGE, before)
     finer = [
         (-WIDTH[other], source.order, at, other)
         for at, other, source in dates
-        if date <= at < last and at != source.stated_at and other != "by" and WIDTH[other] < WIDTH[precision]
-    ]  # the time of a statement is no date of the fact
-    *_, at, other = max(finer, default=(0, (0, 0, ""), date, precision))
-    return at, other
+        if date <= at < last
+        and WIDTH[other] < WIDTH[precision]
+        and other != "by"  # "by May" is no exact date
+        and at != source.stated_at  # nor is the time of the statement
+    ]
+    return max(finer)[2:] if finer else (date, precision)
 
 
 def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:

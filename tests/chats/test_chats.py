@@ -202,10 +202,10 @@ def test_files_of_other_formats_are_refused_unless_wanted_as_text(tmp_path, name
 def test_folder_reports_the_files_that_cannot_be_read(run, tmp_path):
     write(tmp_path, "Ann: Hi\nBo: Hello\nAnn: I live in Rome\nBo: Fine\n", "a.txt")
     write(tmp_path, '{"broken": ', "b.json")
-    write(tmp_path, "# A note\nAnn moved to Oslo.\n", "c.md")
+    write(tmp_path, "# A note\nAnn moved to Oslo.\n", "c.txt")
     for _ in range(2):
         broken, note = result(run, "ingest", tmp_path, "-n", "folder")["problems"]
-        assert ("b.json" in broken, "c.md contains no conversation" in note) == (True, True)
+        assert ("b.json" in broken, "c.txt contains no conversation" in note) == (True, True)
     assert "left out" in run("ingest", tmp_path, "-n", "folder", "--dry-run")[2]
 
 

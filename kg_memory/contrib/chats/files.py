@@ -18,7 +18,7 @@ _ENCODINGS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".md")
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt")
 ABOUT_CHATS = frozenset("channels.json groups.json dms.json mpims.json message_feedback.json projects.json".split())
 """Files of Slack, ChatGPT and Claude that look like conversations, but are not."""
 MOST_MEMBERS = 100_000

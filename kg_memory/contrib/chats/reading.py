@@ -96,7 +96,7 @@ class Reading:
                     part.names = names
                     chats.append(part)
                 elif part.format == "text":  # JSON without messages is, say, a profile
-                    problem = f"{part.path} contains no conversation: pass its path to read it as one text"
+                    problem = f"{part.path} contains no conversation: pass this file alone to read it as one text"
                     self._skipped.append(InputError(problem))
             except InputError as error:
                 if part.path.name not in ABOUT_CHATS:

@@ -25,7 +25,6 @@ _MIDNIGHTS = {4: "-01-01T00:00:00", 7: "-01T00:00:00", 10: "T00:00:00"}
 _ROLES = frozenset({*"user human assistant ai bot system agent customer client speaker".split(), "用 户", "助 手"})
 _SMALL_WORDS = frozenset("of the and for de".split())
 _RANGE = re.compile(r"\s(?:to|until|till|through)\s|[–—~至到]|\band\b", re.IGNORECASE)
-"""The start of a verb phrase about a past state."""
 _WEEK = timedelta(days=7)
 _MINUTES = re.compile(r"\b(?:seconds?|minutes?|mins?|hours?|hrs?)\b|分钟|小时", re.IGNORECASE)
 """Units of durations that are not dates: "for 10 minutes"."""

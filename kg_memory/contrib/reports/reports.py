@@ -160,9 +160,9 @@ class Reports(Group):
         limit = validate_count("limit", limit)
         window, believed = yield from read_times(as_of or "now", None, believed_at)
         time = (yield from now()) if believed is None else believed
-        scope: dict[str, Any] = (
-            {} if thread is None else {"thread": validate_name("thread", thread, "the id of a conversation")}
-        )
+        scope: dict[str, Any] = {}
+        if thread is not None:
+            scope["thread"] = validate_name("thread", thread, "the id of a conversation")
         plans = yield from _list_facts({**scope, "fact_kind": "plan"}, window, time, 10 * limit)
         decided = {"$or": [{"predicate": DECIDED}, {"labels.category": "decision"}]}
         decisions = yield from _list_facts({"$and": [scope, decided]} if scope else decided, EVER, time, limit)

@@ -120,8 +120,9 @@ BELIEVED = """b.created_at <= $believed_at AND b.expired_at > $believed_at AND b
   AND b.known_from < $until"""
 """The condition that ``b`` was believed at ``$believed_at`` and true at some time in ``[$since, $until)``."""
 HOLDS = f"{BELIEVED} AND ($unreviewed OR type(h) = 'HELD')"
-MATCH_HELD = f"MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)\nWHERE {HOLDS}"
 """`BELIEVED`, and the relation ``h`` is HELD, or ``$unreviewed`` allows proposed beliefs."""
+MATCH_HELD = f"MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)\nWHERE {HOLDS}"
+"""The clause that matches the beliefs ``b`` of a fact ``f`` for which `HOLDS` is true."""
 
 
 def match_believed(*, unreviewed: bool) -> str:
@@ -219,8 +220,8 @@ LINKED_FACT = f"""CASE WHEN other.id <> f.id AND v.ruling IN {LINKING}
     AND c.created_at < b.expired_at AND c.created_at <= $believed_at AND c.expired_at > b.created_at
   THEN {{id: other.id, ruling: v.ruling, known_from: c.known_from, invalid_at: c.invalid_at, preferred: {PREFERS_OTHER},
     stays: c.expired_at >= b.expired_at OR c.expired_at > $believed_at}} END"""
-"""Cypher for the fact ``other`` that the verdict ``v`` links to ``f``, with its belief ``c``; null if ``c`` is of other
-times: it must have been believed by ``$believed_at``, and while ``b`` was.
+"""Cypher for the fact ``other`` that the verdict ``v`` links to ``f``, with its belief ``c``; null if ``v`` has
+another ruling, or ``c`` is of other times: it must have been believed by ``$believed_at``, and while ``b`` was.
 
 ``stays`` is true for a belief that was held as long as ``b``, or at ``$believed_at``.
 """

@@ -34,7 +34,9 @@ RETURN {part.ENTITY_MAP} AS entity
 """
 """Returns the entity with the id ``$name``, or the entities with that name."""
 
-FACTS = f"""{part.each("s:Entity)-[:SUBJECT_OF]->(f:Fact")}
+FACTS = f"""
+UNWIND $ids AS id
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT o.id) AS objects, collect(DISTINCT o.key) AS object_keys
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
@@ -47,7 +49,9 @@ RETURN f {{.id, .predicate, .wording, .family, .sentence, .confidence, .edge_typ
 """
 """Returns facts with their subjects, objects, statements and verdicts."""
 
-FACTS_OF_VERDICTS = f"""{part.each("f:Fact)-[:JUDGED]->(v:Verdict")}
+FACTS_OF_VERDICTS = """
+UNWIND $ids AS id
+MATCH (f:Fact)-[:JUDGED]->(v:Verdict {id: id})
 RETURN DISTINCT f.id AS id
 """
 

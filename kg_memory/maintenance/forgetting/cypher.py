@@ -78,11 +78,15 @@ ORDER BY key
 """
 """Entities with the first and last time that a remaining episode mentions them, NULL if none does."""
 
-MENTIONING = f"""{part.each("e:Episode)-[:MENTIONS]->(n:Entity")}
+MENTIONING = """
+UNWIND $ids AS id
+MATCH (e:Episode)-[:MENTIONS]->(n:Entity {id: id})
 RETURN DISTINCT e.id AS id
 """
 
-FACTS = f"""{part.each("s:Entity)-[:SUBJECT_OF]->(f:Fact")}
+FACTS = f"""
+UNWIND $ids AS id
+MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
@@ -127,7 +131,9 @@ WHERE p.origin IN ['learned', 'rules']
 RETURN p.name AS name
 """
 
-COMMUNITIES = f"""{part.each("c:Community)-[:HAS_MEMBER]->(n:Entity")}
+COMMUNITIES = """
+UNWIND $ids AS id
+MATCH (c:Community)-[:HAS_MEMBER]->(n:Entity {id: id})
 WITH DISTINCT c
 MATCH (c)-[:PART_OF*0..20]->(up:Community)
 RETURN DISTINCT up.id AS id

@@ -279,7 +279,6 @@ WHERE id(e) >= $first AND id(e) < $end
 RETURN e.id AS id, e.speaker AS speaker, e.content AS content, e.created_at AS created_at, e.kind AS kind
 """
 
-THREADS, ALL_THREADS = (
-    f"{episodes}\nWHERE e.thread IS NOT NULL\nRETURN DISTINCT e.thread AS thread\n"
-    for episodes in (part.each("e:Episode"), "\nMATCH (e:Episode)")
-)
+_OF_THREADS = "WHERE e.thread IS NOT NULL\nRETURN DISTINCT e.thread AS thread\n"
+THREADS = f"{part.each('e:Episode')}\n{_OF_THREADS}"
+ALL_THREADS = f"\nMATCH (e:Episode)\n{_OF_THREADS}"

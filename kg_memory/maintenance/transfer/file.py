@@ -179,7 +179,7 @@ def open_lines(source: Target) -> Iterator[LineReader]:
     Errors: `InputError` if the file cannot be read.
     """
     if not isinstance(source, str | Path):
-        if not hasattr(source, "read"):
+        if not hasattr(source, "readinto"):
             raise InputError(f"the source must be a path or an open binary file, got {source!r:.100}")
         yield LineReader(source, "the file")
     elif str(source) == STANDARD:
