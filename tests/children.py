@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 
 def ends_well_in_a_child(work: Callable[[], bool]) -> bool:
-    """Tell whether *work*, done in a forked child, returned true within 20 seconds."""
+    """Tell whether *work*, done in a forked child, returned true within 60 seconds."""
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(20)
+        signal.alarm(60)
         good = False
         try:
             good = work()

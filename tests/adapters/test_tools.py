@@ -282,3 +282,9 @@ def test_parallel_tool_calls_resume_with_their_own_answers(memory, model, namesp
 
 def _facts(shown: str) -> str:
     return shown.partition("<FACTS>\n")[2].partition("\n</FACTS>")[0]
+
+
+def test_memory_tools_outside_graph_read_user_and_thread_from_config(memory, namespace):
+    _, remember, *_ = memory_tools(memory)
+    remember.invoke({"content": "I moved to Oslo"}, {"configurable": {"user_id": namespace, "thread_id": 7}})
+    assert [each.thread for each in memory.episodes.list(namespace=namespace)] == ["7"]

@@ -246,3 +246,9 @@ def test_hostile_names_and_summaries_are_stored_as_text(memory, model, namespace
     listed = memory.communities.list(namespace=namespace)
     assert len(listed) == 2
     assert all(each.name and "\x00" not in each.name + each.summary for each in listed)
+
+
+def test_empty_answer_is_replaced_by_facts(memory, model, namespace, circles):
+    model.rules["community"] = lambda _: {"communities": []}
+    memory.communities.refresh(namespace=namespace)
+    assert all("knows" in each.summary for each in memory.communities.list(namespace=namespace))

@@ -256,3 +256,8 @@ def test_neighbours_get_only_the_first_part_of_an_episode():
     far = turn("e", "x" * NEIGHBOUR_LENGTH + " kumquat")
     _, postings = index_words(far, [turn("b", "apple pie and cake")], [])
     assert posted(postings)["kumquat"] == {"e": OWN}
+
+
+@pytest.mark.parametrize("name", ["speaker", "thread", "source", "source_id"])
+def test_unstorable_characters_of_a_field_are_replaced(name):
+    assert validated(**{name: "a\x00b\ud800"})[name] == "a\ufffdb\ufffd"

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, StateGraph
 
-from kg_memory.errors import ModelError, ModelUnavailable, SettingsError
+from kg_memory.errors import AnswerError, ModelError, ModelUnavailable, SettingsError
 from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.chat.wire import strict_schema
 from kg_memory.llm.prompts.answers import ExtractedEntities
@@ -276,3 +276,18 @@ def test_cached_tokens_are_counted(asked, chat, ended):
     chat(httpx.Response(200, json=text))
     asked()
     assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10, cached_tokens=64)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "message", "calls"),
+    [
+        (failure(400, "the request exceeds the available context size"), ModelError, "chunk_size", 1),
+        (completion('{"entities": [{"na', finish_reason="length"), AnswerError, "max_tokens", 2),
+        (completion("no idea"), AnswerError, "better at JSON", 3),
+    ],
+)
+def test_invalid_reply_is_asked_about_a_limited_number_of_times(asked, chat, reply, error, message, calls):
+    route = chat(reply)
+    with pytest.raises(error, match=message):
+        asked()
+    assert route.call_count == calls

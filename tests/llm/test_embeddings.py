@@ -175,3 +175,9 @@ def test_unit_vectors_have_length_one_or_are_refused(vector):
         assert not float_info.min <= math.hypot(*vector) < math.inf
     else:
         assert math.hypot(*unit) == pytest.approx(1.0)
+
+
+def test_embed_refuses_another_number_of_vectors(embed, wire):
+    wire.mock(return_value=vectors([1.0, 0.0], [1.0, 0.0]))
+    with pytest.raises(EmbeddingError, match="2 vectors for 1"):
+        embed("Oslo")
