@@ -317,8 +317,8 @@ class Settings:
         names = [name.strip() for name in self.redact.split(",")] if isinstance(self.redact, str) else [self.redact]
         if unknown := [name for name in names if name not in REDACTORS]:
             raise SettingsError(
-                f"redact must be {' or '.join(REDACTORS)}, both with a comma, a function or {NO_REDACTION!r}, "
-                f"got {unknown[0]!r}"
+                f"redact must be a function, or one of {', '.join(REDACTORS)}, {','.join(REDACTORS)} (both) "
+                f"and {NO_REDACTION}, got {unknown[0]!r}"
             )
 
 

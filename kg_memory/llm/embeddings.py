@@ -113,7 +113,7 @@ def _in_order(response: Any) -> Any:
     Errors: `ConnectionError` if it has no list of vectors, as when the server still loads its model.
     """
     if not isinstance(getattr(response, "data", None), list):
-        raise ConnectionError(f"the response has no list of vectors: {response!s:.200}")
+        raise ConnectionError(f"no embedding model? The response has no list of vectors: {response!s:.200}")
     with suppress(AttributeError, TypeError):  # without indices, the order is right
         response.data.sort(key=attrgetter("index"))
     return response

@@ -50,7 +50,7 @@ def test_fact_in_review_range_waits_until_accepted(world):
     assert world.lived() == BEFORE
     assert world.facts.list()[0].mark == "", "what it would end is not disputed"
     assert next(iter(world.facts.list(unreviewed=True))).sentence == PARIS
-    with pytest.raises(InputError, match="this review about one"):
+    with pytest.raises(InputError, match="this review is about one"):
         world.reviews.decide(review.id, "edit", verdict="supersedes")
     world.reviews.decide(review.id, "accept", by="Eve")
     assert world.lived() == AFTER

@@ -183,7 +183,7 @@ def test_two_decisions_at_once_have_one_winner_and_one_error(world, review, pair
     errors = [each.exception() for each in made]
     [lost] = [each for each in errors if each]
     assert isinstance(lost, InputError)
-    assert "decided by somebody else meanwhile: look at it again" in str(lost)
+    assert "decided by somebody else meanwhile: read it again" in str(lost)
     [won] = [each.result() for each in made if not each.exception()]
     assert len(won.decisions) == (2 if pair == ("edit", "edit") else 1)
     place = errors.index(None)

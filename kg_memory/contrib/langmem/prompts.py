@@ -89,8 +89,8 @@ class PromptOptimizer(FlowRunnable[str]):
         validate_choice("kind", kind, KINDS, error=SettingsError)
         if unknown := set(config or {}) - set(STEPS):
             raise SettingsError(
-                f"config may have {' and '.join(STEPS)}, got {min(unknown)!r}; put instructions into the prompt's "
-                "update_instructions"
+                f"config may have {' and '.join(STEPS)}, got {min(unknown)!r}: remove it; instructions belong in the "
+                "prompt's update_instructions"
             )
         steps = {**STEPS, **(config or {})}
         self._least = validate_count("min_reflection_steps", steps["min_reflection_steps"], 0)

@@ -254,7 +254,7 @@ def _ends(row: Row) -> dict[str, str]:
 def _read_all(*ids: str) -> Flow[list[EntityNode]]:
     nodes = yield from read_nodes(*ids)
     if len(nodes) < len(ids):
-        raise InputError("an entity of this decision was merged or forgotten meanwhile: look at the entities again")
+        raise InputError("an entity of this decision was merged or forgotten meanwhile: list the entities again")
     return nodes
 
 
@@ -325,5 +325,5 @@ def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[Identity
     fields |= _author(by, reason, time, "" if state == "apart" else "undone_")
     id_ = identity["id"]
     if not (yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)):
-        raise InputError(f"{id_!r} was decided by somebody else, or one of its entities is gone: look at it again")
+        raise InputError(f"doubt {id_!r} was decided by somebody else, or an entity is gone: list the doubts again")
     return to_identity_decision({**(yield from read_identity(id_)), "facts": 0})

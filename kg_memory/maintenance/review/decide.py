@@ -94,7 +94,7 @@ class DecisionRequest:
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
             if self.verdict is not None:
-                raise InputError(f"verdict {self.verdict!r} is about two facts, this review about one; leave it out")
+                raise InputError(f"verdict {self.verdict!r} needs two facts, this review is about one; leave it out")
             return default
         return validate_choice("verdict", kind, CONTRADICTIONS + COMPATIBLE)
 
@@ -273,7 +273,7 @@ def record(
             [result] = yield from to_reviews([(yield from read_verdict(stored.id))])
             return result
         if (yield from find_verdict(stored.id)) != (None if new else stored):
-            raise InputError(f"{stored.id!r} was decided by somebody else meanwhile: look at it again")
+            raise InputError(f"review {stored.id!r} was decided by somebody else meanwhile: read it again first")
     raise DatabaseUnavailable(f"gave up deciding after {ATTEMPTS} write conflicts; try again later")
 
 
@@ -340,8 +340,8 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
     stated: Sequence[Row] = yield from fetch(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
     if not others:
-        what = "states the same fact" if stated else "no fact was read from it"
-        raise InputError(f"the text must state another fact, but {what}; nothing was changed")
+        what = "it states the same fact" if stated else "no fact was read from it"
+        raise InputError(f"the text must state another fact, but {what}; reword it (nothing was changed)")
 
     nearest = max(others, key=lambda row: (row["same_subject"], row["same_predicate"], row["id"]))
     return str(nearest["id"]), int(nearest["saved_at"])
