@@ -231,24 +231,20 @@ def _place(
     date = (statement.valid_at, statement.precision)
     stated = min(same.order for same in own if (same.valid_at, same.precision) == date)
     limit = min(statement.latest, statement.stated_at, statement.invalid_at)
-    finer = [(rival, rival.latest) for rival in against if rival.width < statement.width]
-    alike = [(one, min(one.latest, one.stated_at)) for one in against if (one.valid_at, one.precision) == date]
+    rivals = [rival for rival in against if policy.weigh(rival) >= policy.weigh(statement)]
+    finer = [(rival, rival.latest) for rival in rivals if rival.width < statement.width]
+    alike = [(one, min(one.latest, one.stated_at)) for one in rivals if (one.valid_at, one.precision) == date]
     starts = [
         rival.invalid_at if rival.invalid_at < limit else latest + 1
         for rival, latest in (*finer, *alike)
-        if not rival.only_ends
-        and rival.order < stated
-        and statement.valid_at <= rival.begin
-        and latest + 1 < limit
-        and policy.weigh(rival) >= policy.weigh(statement)
+        if not rival.only_ends and rival.order < stated and statement.valid_at <= rival.begin and latest + 1 < limit
     ]
     starts += [
         rival.invalid_at
-        for rival in against
+        for rival in rivals
         if (rival.only_ends or rival.end_stands)
         and rival.end_width < statement.width
         and statement.valid_at < rival.invalid_at < limit
-        and policy.weigh(rival) >= policy.weigh(statement)
     ]
     return replace(statement, valid_at=max(starts, default=statement.valid_at))
 
