@@ -131,13 +131,12 @@ class QuestionView:
         return self.centers or self.named
 
 
-Measure = Literal[
-    "stated_at", "periods", "confidence", "trust", "sources", "mentions", "links", "used", "used_at", "hops"
-]
-Words = Literal["entities", "names", "predicate", "text"]
 OfTheBest = Literal["similarity", "answer"]
 """Features that take long to read, and are read for the best results only."""
-Feature = Literal[Measure, Words, OfTheBest]
+Feature = Literal[
+    "stated_at", "periods", "confidence", "trust", "sources", "mentions", "links", "used", "used_at", "hops",
+    "entities", "names", "predicate", "text", OfTheBest,
+]  # fmt: skip
 """The name of a field of `Features`."""
 
 
