@@ -59,10 +59,10 @@ class Failure:
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A queued job: extract the facts of saved messages, and set `future` to the results.
+    """A queued job that extracts the facts of saved messages; `future` gets the results.
 
-    `ids` and `inputs` are the ids and fields of the messages. If `inputs` is None, the job covers all unprocessed
-    messages that were saved before the time `before`.
+    `ids`, `inputs`: the ids and fields of the messages. If `inputs` is None, the job covers all messages of the
+    namespace that were saved before the time `before` and whose facts are not extracted yet.
     """
 
     namespace: str
@@ -210,21 +210,16 @@ class BackgroundMemory(Closing):
         return self.after_seconds if seconds is None else validate_seconds("after_seconds", seconds)
 
     def _task(self, namespace: str, episodes: Iterable[EpisodeLike], thread: str | None) -> _Task:
-        """Create a job that extracts the facts of *episodes* (messages).
-
-        An episode without a time gets the current time, one without a thread gets *thread*. An episode's id depends on
-        its time, so the time must be set before saving.
-        """
         count_items("episodes", episodes, "episodes")
+        # The id of a message depends on its time, so each gets one before it is saved.
         dated = (date_input(episode, self.memory.driver.today) for episode in episodes)
         inputs = [{**episode, "thread": episode.get("thread") or thread} for episode in dated]
         return _Task(validate_namespace(namespace), inputs=inputs)
 
     def _claim_backlog(self, namespace: str) -> _Task | None:
-        """Return a job for the backlog: messages that earlier processes saved in *namespace* without extracting facts.
+        """Return a job for the messages that earlier processes saved in *namespace* without extracting their facts.
 
-        Only the first call for a namespace returns it; later calls return None, as do all if the option `resume` is
-        off.
+        Only the first call for a namespace returns the job, later calls return None. If `resume` is off, all calls do.
         """
         now = instant(self.memory.driver.clock())
         with self._worker.changed:
@@ -234,15 +229,14 @@ class BackgroundMemory(Closing):
         return _Task(namespace, before=now)
 
     def _release_backlog(self, namespace: str) -> None:
-        """Allow the next `submit` for *namespace* to queue its backlog again, after the backlog's job has failed."""
         with self._worker.changed:
             self._claimed.discard(namespace)
 
     def _queue(self, task: _Task, pause: float, backlog: _Task | None) -> Future[list[AddResult]]:
-        """Queue *task*, which extracts the facts of saved messages, for its conversation; return its future.
+        """Queue *task*, a job for saved messages, in the queue of their conversation; return the future of its results.
 
-        *pause*: the seconds without further messages after which it starts. *backlog*: the job for messages that
-        earlier processes left unread, queued too, or None. Errors: `DatabaseUnavailable` if this object is closed.
+        The job starts when no message follows for *pause* seconds. *backlog*: a second job to queue, for messages that
+        earlier processes left unread. Errors: `DatabaseUnavailable` if this object is closed.
         """
         now, worker = time.monotonic(), self._worker
         with worker.changed:
@@ -268,10 +262,9 @@ class BackgroundMemory(Closing):
 
     def _run_jobs(self, conversation: _ConversationJobs) -> None:
         for task in conversation.tasks:
-            self._read(task)
+            self._run_task(task)
 
-    def _read(self, task: _Task) -> None:
-        """Run the job *task*: extract the facts of its messages in order, and set the result of its future."""
+    def _run_task(self, task: _Task) -> None:
         if not task.future.set_running_or_notify_cancel():
             return
         added: list[AddResult] = []
@@ -280,10 +273,10 @@ class BackgroundMemory(Closing):
                 read_one = partial(self._read_one, id_, episode, task.namespace)
                 added += self._call_patiently(id_, task.namespace, read_one)
                 if problem := added[-1].error:
-                    self._fail(id_, task.namespace, problem, 1)
+                    self._record_failure(id_, task.namespace, problem, 1)
         except Exception as error:  # noqa: BLE001 - the future has it, and the worker goes on
             for id_ in task.ids[len(added) + 1 :]:
-                self._fail(id_, task.namespace, error, 0)
+                self._record_failure(id_, task.namespace, error, 0)
             self._release_backlog(task.namespace)
             task.future.set_exception(error)
         else:
@@ -299,15 +292,14 @@ class BackgroundMemory(Closing):
         return self.memory.driver.run(flow, namespace)
 
     def _messages_of(self, task: _Task) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return ``(id, fields)`` of each message of the job *task*: ``("3f2a", {"content": "Hi", ...})``."""
         if task.before is not None:
             return self._unread(task.namespace, task.before)
         return zip(task.ids, task.inputs or (), strict=True)
 
     def _unread(self, namespace: str, before: datetime) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield ``(id, fields)`` for each unread message that was saved in *namespace* before the time *before*.
+        """Yield ``(id, fields)`` for each message saved in *namespace* before *before* whose facts are not extracted.
 
-        The fields are those of `EpisodeInput`. Messages that wait in this object's own queue are left out.
+        The fields are those of `EpisodeInput`. Messages that wait in the queue of this object are left out.
         """
         with self._worker.changed:
             seen = set(self._pending_ids())
@@ -324,7 +316,7 @@ class BackgroundMemory(Closing):
             seen.update(episode.id for episode in episodes)
 
     def _call_patiently(self, id_: str | None, namespace: str, call: Callable[[], T]) -> T:
-        """Call *call* and return its result; retry while a model or the database is unavailable.
+        """Return the result of *call*, which is repeated while a model or the database is unavailable.
 
         The retry policy limits the attempts. The last error is recorded as a failure of the message *id_*, then raised.
         """
@@ -336,15 +328,11 @@ class BackgroundMemory(Closing):
                 ended = self.memory.driver.store.database.closed or is_shutdown(error.__cause__)
                 passes = isinstance(error, UNAVAILABLE) and not ended and self._retry_policy.allows(attempt, PASSING, 0)
                 if not passes or self._worker.ends_within(self._retry_policy.delay(attempt, PASSING)):
-                    self._fail(id_, namespace, error, attempt)
+                    self._record_failure(id_, namespace, error, attempt)
                     raise
             attempt += 1
 
-    def _fail(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
-        """Record and log that a saved message could not be read, and call ``on_failure``.
-
-        *id_*: the message; None if the database could not list the unread messages. *attempts*: how often it was tried.
-        """
+    def _record_failure(self, id_: str | None, namespace: str, error: object, attempts: int) -> None:
         failure = Failure(id_, namespace, str(error), attempts, datetime.now(UTC))
         self._failures.append(failure)
         what = "the queue of an earlier process" if id_ is None else f"episode {id_}"

@@ -85,10 +85,7 @@ def source_ids(messages: Iterable[MessageLikeRepresentation], thread: str | None
 
 
 def _number(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, str | None, str, int]]:
-    """Yield each message as ``(message, role, text, n)``: *n* counts the equal messages before it.
-
-    The role is that of `_role`: "user", "assistant" or None.
-    """
+    """Yield ``(message, role, text, n)`` for each message: *n* earlier messages have the same role and text."""
     seen: Counter[tuple[str | None, str]] = Counter()
     for message in messages:
         role, content = _role(message), text_of(message)
@@ -155,7 +152,7 @@ def _last_asked(messages: Iterable[MessageLikeRepresentation]) -> BaseMessage | 
 def _role(message: BaseMessage) -> str | None:
     """Return ``"user"`` for a human message, ``"assistant"`` for an AI message, and None for all others.
 
-    Others are system and tool messages, and messages that LangChain inserted, such as summaries.
+    Others are system messages, tool messages, and messages that LangChain inserted, such as summaries.
     """
     if message.additional_kwargs.get("lc_source"):
         return None
@@ -191,7 +188,6 @@ def _source_id(thread: str | None, own: str | None, role: str, content: str, nth
 
 
 def _time(message: BaseMessage) -> datetime | None:
-    """Return the time in a message's metadata (``timestamp``, ``created_at``, ``at`` or ``created``), or None."""
     fields: tuple[dict[str, Any], ...] = (message.additional_kwargs, message.response_metadata)
     for value in (mapping.get(name) for mapping in fields for name in _TIMES):
         if value is not None:

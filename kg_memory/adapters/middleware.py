@@ -88,9 +88,9 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async version of the generator *flow* that run outside the agent's checkpoints.
+    """Return a sync and an async function that run the generator function *flow*, apart from the agent's checkpoints.
 
-    So LangGraph stores none of their steps in the agent's saved state. Calls are traced under the agent's run.
+    Otherwise LangGraph would save each step of *flow* in the agent's state. Its calls are traced under the agent's run.
     """
 
     @wraps(flow)
@@ -189,10 +189,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self._on_error = validate_choice("on_error", on_error, get_args(OnError), error=SettingsError)
 
     def _before(self, state: MemoryState, runtime: Runtime[Any]) -> Flow[dict[str, Any]]:
-        return self._begin(state, self._turn(runtime))
+        return self._begin(state, self._new_turn(runtime))
 
     def _after(self, state: MemoryState, runtime: Runtime[Any]) -> Flow[None]:
-        return self._end(state, state.get("kg_memory_turn") or self._turn(runtime))
+        return self._end(state, state.get("kg_memory_turn") or self._new_turn(runtime))
 
     def _with_recalled(self, request: ModelRequest[Any]) -> Flow[ModelRequest[Any]]:
         recalled: Any = request.state.get("kg_memory_recalled")
@@ -228,14 +228,16 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         except UNAVAILABLE as error:
             return self._answer_outage(request, error)
 
-    def _turn(self, runtime: Runtime[Any]) -> Turn:
-        """Return a `Turn` (record of a conversation turn) that begins now, in the namespace and thread of this run."""
+    def _new_turn(self, runtime: Runtime[Any]) -> Turn:
         place = place_of(self._template, runtime.context, get_config())
         space, others, now = place.namespace, list(place.recall_from), datetime.now(UTC).isoformat()
         return Turn(namespace=space, recall_from=others, thread=place.thread, began=now, reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
-        """Search for the question, then save the messages (the search would find them); return the updates."""
+        """Search the memory for the last question, then save the messages; return updates of the agent's state.
+
+        In this order, because a search after saving would find the messages themselves.
+        """
         messages = until_question(state["messages"])
         recalled, failed, asked = "", None, state.get("kg_memory_asked", False)
         try:
@@ -247,7 +249,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         turn["saved"] = yield from self._save(turn, self._turn_episodes(messages, turn, recalled))
         if failed is not None:
             turn["reached"] = False
-            self._pass_over("recall", failed)
+            self._log_or_raise("recall", failed)
         return {"kg_memory_turn": turn, "kg_memory_recalled": recalled, "kg_memory_asked": asked}
 
     def _ask_stale(self, turn: Turn, asker: str) -> Flow[str]:
@@ -261,8 +263,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
         """Return text for the model: the profile of the person who asks, and search results for the last question.
 
-        *messages*: the conversation; without a question in it, the text is "". *believed_at*: search what the memory
-        believed at that time.
+        Without a question in *messages*, the text is "". *believed_at*: search the memory as it was at that time.
         """
         question = last_question(messages)
         if not self._recalls or question is None:
@@ -279,10 +280,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), str(context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Search again when an interrupted agent resumes, as of the start of its turn; return the text found.
+        """Return the text from the memory again for an interrupted turn that is resumed, as of the start of the turn.
 
-        *state*: the agent's state. If the first search failed, the text is "". If the memory is unavailable now, it is
-        a notice for the model.
+        If the first search failed, the text is "". If the memory is unavailable now, it is a notice for the model.
         """
         turn: Turn | None = state.get("kg_memory_turn")
         if turn is None or not turn["reached"]:
@@ -290,15 +290,11 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         try:
             return (yield from self._recall(until_question(state["messages"]), turn, turn["began"]))
         except KGMemoryError as error:
-            self._pass_over("recall", error)
+            self._log_or_raise("recall", error)
             return UNREACHABLE
 
     def _read_profile(self, asker: str, namespace: str) -> Flow[Profile | None]:
-        """Return the profile of the person who asks (*asker*); None if `profile_tokens` is 0 or searches are filtered.
-
-        A filter cannot be applied to a profile.
-        """
-        if not self._profile_tokens or self._options.get("where") is not None:
+        if not self._profile_tokens or self._options.get("where") is not None:  # a profile cannot be filtered
             return None
         limits = {"namespace": namespace, "max_tokens": self._profile_tokens}
         limits |= {"believed_at": self._options.get("believed_at")}
@@ -308,13 +304,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
         """Save the messages of the turn that are not saved yet; if ``remember="inline"``, also extract their facts.
 
-        The messages of a request to forget are deleted instead, since they state what is to be forgotten.
+        If the user has asked to forget something, delete the messages of the turn instead, because they mention it.
         """
         if turn["saved"] and has_forgotten(state["messages"]):
             try:
                 yield from forget_request(self.memory, turn["namespace"], turn["saved"])
             except KGMemoryError as error:
-                self._pass_over("forget the request", error)
+                self._log_or_raise("forget the request", error)
             return
         recalled = state.get("kg_memory_recalled")
         if recalled is None:  # the turn was interrupted and resumed
@@ -327,17 +323,13 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         try:
             added = yield from call(self.memory, "add_many", unread, namespace=turn["namespace"])
         except KGMemoryError as error:
-            self._pass_over("read the messages of the turn", error)
+            self._log_or_raise("read the messages of the turn", error)
             return
         for result in added:
             if result.error:
                 logger.warning("episode %s is saved but not read: its status is %s", result.episode, result.status)
 
     def _turn_episodes(self, messages: Sequence[BaseMessage], turn: Turn, recalled: str) -> list[EpisodeInput]:
-        """Return the messages of the last turn to save, without assistant sentences that only repeat *recalled*.
-
-        *recalled* is the text from the memory that the model saw.
-        """
         return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
     def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
@@ -357,22 +349,20 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             except MemoryPaused:
                 return saved
             except KGMemoryError as error:
-                self._pass_over("save a message", error)
+                self._log_or_raise("save a message", error)
             else:
                 saved.append(episode.source_id or "")
         return saved
 
     def _answer_outage(self, request: ToolCallRequest, error: KGMemoryError) -> ToolMessage:
-        """Return a tool message that says the memory is unavailable; raise *error* if ``on_error`` is ``"raise"``."""
         call = request.tool_call
-        self._pass_over(f"answer {call['name']}", error)
+        self._log_or_raise(f"answer {call['name']}", error)
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
-    def _pass_over(self, what: str, error: KGMemoryError) -> None:
-        """Log *error* if the agent can continue without the memory; otherwise raise it.
+    def _log_or_raise(self, what: str, error: KGMemoryError) -> None:
+        """Log *error* if the agent can go on without the memory, as after an outage or an `InputError`; else raise it.
 
-        The agent can continue after an outage or an `InputError`, unless ``on_error`` is "raise". *what*: the failed
-        action for the log, such as "recall".
+        *what*: the failed action, for the log: ``"recall"``. With ``on_error="raise"``, all errors are raised.
         """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
@@ -380,9 +370,9 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str, place: PlaceOfText) -> ModelRequest[Any]:
-    """Return a copy of the model request with the text *recalled*, from the memory, at *place*; see `with_memory`.
+    """Return a copy of the model request with the text *recalled* inserted at *place*, as described for `with_memory`.
 
-    If the memory was unavailable in this turn, a notice is added instead. An empty text adds nothing.
+    If the memory was unavailable in this turn, a notice is inserted instead. An empty text changes nothing.
     """
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE

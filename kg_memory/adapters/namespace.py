@@ -55,7 +55,10 @@ class NamespaceTemplate:
         return validate_namespace("".join(text + self._value(name, sources) for text, name in self._parts) + self._end)
 
     def _value(self, name: str, sources: tuple[Any, ...]) -> str:
-        """Return the value of the placeholder *name*, escaped, from the first of *sources* that has it."""
+        """Return the value of the placeholder *name* from the first of *sources* that has it, with separators escaped.
+
+        Errors: `InputError` if none has it, or the value is not a non-empty string or an integer.
+        """
         candidates = (_get(source, name) for source in sources)
         value = next((candidate for candidate in candidates if candidate is not None), None)
         if value is None:

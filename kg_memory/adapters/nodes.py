@@ -168,9 +168,9 @@ def remember_node(
 
 
 class _GraphNode(RunnableLambda[Any, Any]):
-    """A LangGraph node that runs *flow*, a generator function, sync or async; Studio draws *graph* as its subgraph.
+    """A LangGraph node that runs the generator function *flow*, sync or async.
 
-    *graph*: the graph that *flow* runs.
+    *graph*: the graph that *flow* runs; LangGraph Studio draws it as a subgraph of the node.
     """
 
     def __init__(self, flow: Callable[[Any], Flow[Any]], name: str, graph: Runnable[Any, Any]) -> None:

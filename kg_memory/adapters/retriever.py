@@ -96,13 +96,14 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> Flow[list[Document]]:
-        """Search the memory for *query*, and return the results as documents; *overrides* replace settings.
+        """Return the search results for *query* as documents; none for a blank query.
 
-        *running*: LangChain's configuration of this call, from which namespace and conversation are read.
+        *running*: LangChain's configuration of this call, from which namespace and conversation are read. *overrides*:
+        fields of the retriever with other values for this call, such as ``k=3``.
         """
         if not isinstance(query, str) or query.strip():
             settings = self._settings(overrides)
-            state = self._question_state(query, settings, running)
+            state = self._retrieval_input(query, settings, running)
             config = patch_config(running, callbacks=run_manager.get_child())
             # No checkpoints: retrievers may run in parallel, and a resumed graph would mix up their steps.
             graph = self.memory.graphs.retrieval.copy({"checkpointer": False})
@@ -113,22 +114,14 @@ class KGRetriever(BaseRetriever):
     _get_relevant_documents, _aget_relevant_documents = both(_find)
 
     def _settings(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings of one call: the fields of the retriever, replaced by the options given in the call.
-
-        Errors: `InputError` for an unknown option or invalid ``k`` or ``kinds``.
-        """
         if unknown := overrides.keys() - set(SETTINGS):
             raise InputError(f"unknown options {sorted(unknown)}; use {', '.join(SETTINGS)}")
         settings = {name: getattr(self, name) if overrides.get(name) is None else overrides[name] for name in SETTINGS}
         return {**settings, "k": validate_count("k", settings["k"]), "kinds": _validate_kinds(settings["kinds"])}
 
-    def _question_state(
+    def _retrieval_input(
         self, query: str, settings: Mapping[str, Any], running: RunnableConfig | None
     ) -> dict[str, Any]:
-        """Return the input of the retrieval graph: ``{"question": query, "namespace": "ann", ...}``.
-
-        *settings*: from `_settings`. *running*: LangChain's configuration of this call.
-        """
         place = place_here(NamespaceTemplate(self.namespace, self.recall_from), running)
         limits, times = {"limit": settings["k"]}, {name: settings[name] for name in TIMES}
         options = {"recall_from": place.recall_from} | {name: settings[name] for name in OPTIONS}
@@ -148,11 +141,10 @@ def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Doc
         for place, kind in enumerate(kinds)
         for rank, item in enumerate(item for item in getattr(results, kind) if not getattr(item, "withheld", False))
     ]
-    return [_document(item, results) for *_, item in sorted(ranked, key=lambda entry: entry[:2])[:k]]
+    return [_to_document(item, results) for *_, item in sorted(ranked, key=lambda entry: entry[:2])[:k]]
 
 
-def _document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
-    """Convert one search result to a LangChain document: its text is the content, its other fields the metadata."""
+def _to_document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:
         case Fact(sentence=text, sources=sources):

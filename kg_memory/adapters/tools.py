@@ -185,10 +185,6 @@ def _search(
     most: int,
     options: Mapping[str, Any],
 ) -> Flow[Answer]:
-    """Search the memory for *query*; return the facts and messages found, as text for the model and as JSON.
-
-    *as_of*: the period asked about. *most*: the default *limit*.
-    """
     return answer_results((yield from search(here, query, most if limit is None else limit, during=as_of, **options)))
 
 
@@ -300,7 +296,7 @@ def tool(
     """
 
     def answer(runtime: ToolRuntime = None, **values: Any) -> Flow[Answer]:  # type: ignore[assignment]
-        here = _where(memory, template, runtime)
+        here = _call_context(memory, template, runtime)
         try:
             return (yield from steps(here, **values))
         except (InputError, MemoryPaused) as error:
@@ -309,7 +305,7 @@ def tool(
     function, coroutine = both(answer)
     return StructuredTool(
         name=name,
-        description=_prose(arguments.__doc__ or ""),
+        description=_unwrap(arguments.__doc__ or ""),
         args_schema=arguments,
         func=function,
         coroutine=coroutine,
@@ -318,16 +314,11 @@ def tool(
     )
 
 
-def _prose(docstring: str) -> str:
-    """Return a docstring as plain text, with each paragraph joined to one line."""
+def _unwrap(docstring: str) -> str:
     return "\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(docstring).split("\n\n"))
 
 
-def _where(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> CallContext:
-    """Return the context of a tool call: the memory, the namespace and the conversation.
-
-    *runtime*: a LangGraph `ToolRuntime`; other objects are ignored.
-    """
+def _call_context(memory: GraphMemory, template: NamespaceTemplate, runtime: object) -> CallContext:
     if isinstance(runtime, ToolRuntime):  # a model may have forged another object
         place = place_of(template, runtime.context, runtime.config)
         context = (runtime.context, (runtime.config or {}).get("configurable") or {})

@@ -53,7 +53,7 @@ def compile_filter(conditions: Any) -> Predicate:
 def _compile_field(field: Any, condition: Any) -> Predicate:
     """Compile one entry of a filter, such as ``"age"`` and ``{"$gte": 18}``, to a function that tests a dict.
 
-    *field* may also be ``"$and"``, ``"$or"`` or ``"$not"``, with filters as the *condition*.
+    *field* may also be ``"$not"``, with a filter as *condition*, or ``"$and"`` or ``"$or"``, with a list of filters.
     """
     if field == NOT:
         negated = compile_filter(condition)
@@ -123,7 +123,7 @@ def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
 
 
 def _mark(field: str, value: Any) -> str:
-    """Return a hash of a field name and its value; equal values have the same hash (1 and 1.0, but not 1 and True)."""
+    """Return a hash of a field name and its value: the same for 1 and 1.0, another for True."""
     return hash_value([field, int(value) if isinstance(value, float) and value.is_integer() else value])[:24]
 
 
@@ -137,7 +137,7 @@ def _compare(value: Any, name: str, operand: Any) -> bool:
     *name*: the operator. The result is False if the two cannot be compared.
     """
     if name in ORDERS:
-        left, right = _number(value), _number(operand)
+        left, right = _to_number(value), _to_number(operand)
         if left is None or right is None:
             left, right = value, operand
             if not (isinstance(left, str) and isinstance(right, str)):
@@ -146,10 +146,10 @@ def _compare(value: Any, name: str, operand: Any) -> bool:
     return _equal(value, operand) is (name == "$eq")
 
 
-def _number(value: Any) -> int | float | None:
-    """Convert a number, or a string that spells a number, to a number; return None for other values.
+def _to_number(value: Any) -> int | float | None:
+    """Return a number, or a string that spells one, as a number; None for all other values, also True.
 
-    It is used for comparisons, so that ``"10"`` comes after ``"9"``; dates and words are compared as text.
+    So ``"10"`` is above ``"9"`` in comparisons, while dates and words are compared as text.
     """
     if isinstance(value, bool):
         return None
@@ -184,7 +184,7 @@ def to_stored_json(value: Any, name: str = "value") -> str:
     Errors: `InputError` for a value that JSON cannot represent; the message has its path, such as ``"value.items[2]"``,
     which begins with *name*.
     """
-    _check(value, name)
+    _check_json(value, name)
     try:
         text = _ENCODER.encode(value)
     except ValueError as error:
@@ -202,10 +202,10 @@ def hash_value(value: Any) -> str:
     return hashlib.sha256(to_stored_json(value).encode()).hexdigest()[:32]
 
 
-def _check(value: Any, path: str, depth: int = 0) -> None:
-    """Raise `InputError` if *value* has a type that JSON lacks, or is nested too deeply; NaN passes.
+def _check_json(value: Any, path: str, depth: int = 0) -> None:
+    """Raise `InputError` if *value* contains a type that JSON lacks, or is nested too deeply; NaN passes.
 
-    *path*: the place of the value, for the message. *depth*: how deeply it is nested.
+    *path*: the place of *value*, for the message: ``"value.items[2]"``. *depth*: how deeply it is nested.
     """
     if depth > DEEPEST:
         raise InputError(f"{path[:40]}... is nested too deeply, or contains itself: store a flatter value")
@@ -213,10 +213,10 @@ def _check(value: Any, path: str, depth: int = 0) -> None:
         for name, item in value.items():
             if not isinstance(name, str):
                 raise InputError(f"{path} has the key {name!r} of type {type(name).__name__}: use a string")
-            _check(item, f"{path}.{name}", depth + 1)
+            _check_json(item, f"{path}.{name}", depth + 1)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            _check(item, f"{path}[{index}]", depth + 1)
+            _check_json(item, f"{path}[{index}]", depth + 1)
     elif value is not None and not isinstance(value, str | int | float):
         raise InputError(f"{path} is a {type(value).__name__}, which JSON cannot have: store {_advice(value)}")
 

@@ -62,15 +62,10 @@ def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
     The last element is 1.0 for a zero vector, else 0.0. *dims*: the length that vectors of *model* must have; None
     allows any.
     """
-    return make_reliable(_Directed(unwrap(model), dims))
+    return make_reliable(_NonZeroEmbeddings(unwrap(model), dims))
 
 
-class _Directed:
-    """An embedding model that appends a number to each vector of another model: 1.0 for a zero vector, else 0.0.
-
-    Errors: `EmbeddingError` if a vector of the other model does not have *dims* dimensions.
-    """
-
+class _NonZeroEmbeddings:
     def __init__(self, model: Embeddings, dims: int | None) -> None:
         self.name = vector_model_name(model)
         self._model = model
@@ -127,7 +122,6 @@ class Together(Generic[T, R]):
         return await answer
 
     async def _work(self, queue: _Queue[T, R]) -> None:
-        """Process batches until no request is left; if the event loop ends before, cancel the remaining requests."""
         taken: list[_Request[T, R]] = []
         try:
             while queue.waiting:
@@ -140,7 +134,6 @@ class Together(Generic[T, R]):
             queue.waiting.clear()
 
     async def _serve(self, taken: Sequence[_Request[T, R]]) -> None:
-        """Process one batch of requests, and set the result or the error of each caller's future."""
         batch = [item for items, _ in taken for item in items]
         try:
             results = list(await self._do(batch))
@@ -231,7 +224,6 @@ class Sweeper:
         return not self._thread.is_alive()
 
     def _run(self, seconds: float, stopping: threading.Event, ended: Future[None]) -> None:
-        """Call the function every *seconds* until *stopping* is set, then complete the future *ended*; log errors."""
         try:
             while not stopping.wait(seconds):
                 try:

@@ -75,7 +75,7 @@ def list_items(selection: ItemSelection, page: range, *, unranked: bool = False)
     """
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
-        ids = _ids((yield from fetch(query, **selection.params(), unranked=unranked)))
+        ids = _split_ids((yield from fetch(query, **selection.params(), unranked=unranked)))
         matching = yield from _filter_ids(ids, selection.rest, page.stop)
         return (yield from _fetch_in_order(matching[page.start :], selection.rest, cypher.GET_PLACED))
     query = cypher.LIST if selection.rare is None else cypher.LIST_MARKED
@@ -95,13 +95,13 @@ def rank_items(selection: ItemSelection, vector: Vector, page: range) -> Flow[li
 
 
 def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return ids and scores of up to *enough* items that match *selection*, nearest to *vector* first.
+    """Return rows of id and score for up to *enough* items that match *selection*, nearest to *vector* first.
 
-    The order is approximate if there are many vectors. It is the same for all pages of a list.
+    With many vectors the order is approximate, but it is the same for all pages of a list.
     """
     if selection.rest:
         query = cypher.RANK_IDS if selection.rare is None else cypher.RANK_IDS_MARKED
-        ids = _ids((yield from fetch(query, **selection.params(), vector=vector)))
+        ids = _split_ids((yield from fetch(query, **selection.params(), vector=vector)))
         matching = yield from _filter_ids(ids, selection.rest, enough)
         return (yield from _fetch_in_order(matching, selection.rest, cypher.GET_RANKED, vector=vector))
     depth, nearest = FIRST, list[Row]()
@@ -113,14 +113,13 @@ def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list
             limit = depth = max(depth, enough * GROWTH)  # some items may have several vectors
             query = cypher.COMPARE if selection.rare is None else cypher.COMPARE_MARKED
         rows = yield from fetch(query, **selection.params(), vector=vector, limit=limit)
-        nearest = _items([*nearest, *rows])
+        nearest = _unique_items([*nearest, *rows])
         if len(nearest) >= enough or (query != cypher.NEAREST and len(rows) < depth):
             return nearest[:enough]
         depth *= GROWTH
 
 
 def _read_ranked(ranked: Sequence[Row]) -> Flow[list[Row]]:
-    """Return the full items for *ranked*, rows of id and score, in the same order; skip items that were deleted."""
     scores = {row["id"]: row["score"] for row in ranked}
     rows = yield from _fetch_in_order(list(scores), {}, cypher.GET_PLACED)
     return [{**row, "score": scores[row["id"]]} for row in rows]
@@ -131,20 +130,18 @@ def by_score(items: Iterable[SearchItem]) -> list[SearchItem]:
     return sorted(items, key=lambda item: (item.score is None, -(item.score or 0.0)))
 
 
-def _ids(rows: Sequence[Row]) -> list[str]:
-    """Return the ids in the rows of a query, which separates them by spaces: ``[{"ids": "a b"}]`` -> ``["a", "b"]``."""
+def _split_ids(rows: Sequence[Row]) -> list[str]:
     ids: list[str] = rows[0]["ids"].split() if rows else []
     return ids
 
 
 def _filter_ids(ids: Sequence[str], rest: codec.Filter, enough: int) -> Flow[list[str]]:
-    """Return the first *enough* of *ids* whose stored values match the filter *rest*."""
     matching: list[str] = []
     matches = codec.compile_filter(rest)
     begin, length = 0, PAGE
     while begin < len(ids) and len(matching) < enough:
         rows = yield from fetch(cypher.VALUES, ids=ids[begin : begin + length])
-        stored = _ids(rows)
+        stored = _split_ids(rows)
         if stored:
             pairs = zip(stored, rows[0]["values"].split("\n"), strict=True)
             matching += [id_ for id_, value in pairs if matches(codec.parse_stored_json(value))]
@@ -156,10 +153,9 @@ def _filter_ids(ids: Sequence[str], rest: codec.Filter, enough: int) -> Flow[lis
 
 
 def _fetch_in_order(ids: Sequence[str], rest: codec.Filter, query: str, **params: Any) -> Flow[list[Row]]:
-    """Read items with the query *query*, and return its rows in the order of *ids*.
+    """Run *query*, and return its rows in the order of *ids*, without deleted items and those that do not match *rest*.
 
-    Items that were deleted, or that do not match the filter *rest* any more, are left out. *params*: more query
-    parameters.
+    *rest*: a filter that is checked in Python. *params*: further query parameters.
     """
     rows = (yield from fetch(query, ids=ids, **params)) if ids else []
     matches = codec.compile_filter(rest)
@@ -168,9 +164,9 @@ def _fetch_in_order(ids: Sequence[str], rest: codec.Filter, query: str, **params
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return the fraction (0 to 1) of all stored vectors that belong to items in one namespace.
+    """Return the fraction (0 to 1) of all stored vectors that belong to items in the namespace with the hash *prefix*.
 
-    *prefix*: the hash of the namespace. The result is None if the namespace has at most `COMPARED` vectors.
+    The result is None if the namespace has at most `COMPARED` vectors.
     """
     total = yield from fetch(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
@@ -180,10 +176,9 @@ def _share(prefix: str) -> Flow[float | None]:
     return here / total[0]["n"] if here > COMPARED else None  # without the index, few vectors are compared faster
 
 
-def _items(rows: Iterable[Row]) -> list[Row]:
-    """Remove repeated rows of the same item: an item with several vectors has several rows."""
+def _unique_items(rows: Iterable[Row]) -> list[Row]:
     first: dict[str, Row] = {}
-    for row in rows:
+    for row in rows:  # an item with several vectors has several rows
         first.setdefault(row["id"], row)
     return list(first.values())
 
@@ -238,15 +233,11 @@ def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[li
             others[place] = _namespaces(op, alive)
     got, *searched = yield from in_step([_get(list(gets.values()), alive), *others.values()])
     answered = dict(zip((*gets, *others), (*got, *searched), strict=True))
-    yield from _refresh(ops, answered)
-    return [_result(op, answered[place]) for place, op in enumerate(ops)]
+    yield from _refresh_ttl(ops, answered)
+    return [_to_result(op, answered[place]) for place, op in enumerate(ops)]
 
 
 def _get(ids: Sequence[str], alive: int) -> Flow[list[Row | None]]:
-    """Return the rows of the items with the ids *ids*, with None for each id that does not exist.
-
-    *alive*: only items that expire at this time (microseconds) or later; 0 for all.
-    """
     rows = (yield from fetch(cypher.GET, ids=list(dict.fromkeys(ids)), alive=alive)) if ids else []
     by_id = {row["id"]: row for row in rows}
     return [by_id.get(id_) for id_ in ids]
@@ -272,11 +263,7 @@ def _namespaces(op: ListNamespacesOp, alive: int) -> Flow[list[tuple[str, ...]]]
     return codec.select_namespaces((tuple(codec.parse_stored_json(row["path"])) for row in rows), op)
 
 
-def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
-    """Restart the time to live of the items that operations with ``refresh_ttl`` have read.
-
-    *answered*: the rows that each operation read, by its index in *ops*.
-    """
+def _refresh_ttl(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
     ids: set[str] = set()
     for place, op in enumerate(ops):
         if not isinstance(op, ListNamespacesOp) and op.refresh_ttl:
@@ -286,11 +273,7 @@ def _refresh(ops: Sequence[Look], answered: Mapping[int, Any]) -> Flow[None]:
         yield from write(cypher.REFRESH, ids=sorted(ids), now=(yield from now()))
 
 
-def _result(op: Look, answer: Any) -> Result:
-    """Convert the database rows for one read operation to the result that LangGraph expects.
-
-    This is a list of items for a search, one item or None for a get, or a list of namespaces.
-    """
+def _to_result(op: Look, answer: Any) -> Result:
     match op:
         case ListNamespacesOp():
             return answer  # type: ignore[no-any-return]
@@ -311,9 +294,8 @@ def _fields(row: Row) -> dict[str, Any]:
 
 
 def _score(row: Row) -> float | None:
-    """Return the cosine similarity in a result row, limited to -1 to 1 because of rounding; None without one."""
     score = row.get("score")
-    return None if score is None else max(-1.0, min(1.0, score))
+    return None if score is None else max(-1.0, min(1.0, score))  # rounding may exceed 1
 
 
 def _check_filter(conditions: Any) -> None:

@@ -65,7 +65,7 @@ class KGStore(Closing, base.BaseStore):
         """
         self.name = validate_namespace(name)
         self.ttl_config = ttl
-        self.index_config = _index_config(index)
+        self.index_config = _to_index_config(index)
         self._fields = None if self.index_config is None else list(self.index_config.get("fields") or [WHOLE])
         self.memory = GraphMemory() if memory is None else validate_memory(memory)
         self._owns_memory = memory is None
@@ -86,17 +86,17 @@ class KGStore(Closing, base.BaseStore):
         results: list[base.Result] = [None] * len(listed)
         if looks:
             asked = list(looks.values())
-            answers = yield Call(partial(self._look, asked), partial(self._looks[self._kind(asked)], asked))
+            answers = yield Call(partial(self._look, asked), partial(self._looks[self._slowest_kind(asked)], asked))
             for (place, op), answer in zip(looks.items(), answers, strict=True):
                 results[place] = by_score(answer) if isinstance(op, base.SearchOp) else answer
         if changes:
             yield Call(partial(self._change, changes), partial(self._changes, changes))
         return results
 
-    def _kind(self, looks: Sequence[Look]) -> str:
-        """Return the slowest kind of read operation in *looks*: ``"search"``, else ``"list"``, else ``"get"``.
+    def _slowest_kind(self, looks: Sequence[Look]) -> str:
+        """Return ``"search"`` if a search by meaning is in *looks*, ``"get"`` if all only get an item, else ``"list"``.
 
-        Reads of one kind are batched together.
+        Only operations of the same kind are batched together, so that a fast one does not wait for a slow one.
         """
         if self.index_config is not None and any(isinstance(op, base.SearchOp) and op.query for op in looks):
             return "search"
@@ -145,9 +145,9 @@ class KGStore(Closing, base.BaseStore):
         return self._without_queries(applying) if any(change.value is None for change in changes) else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow* (a generator), which deletes items.
+        """Run *flow*, a generator that deletes items, and return its result.
 
-        Then delete the server's query log, as it contains their text.
+        Afterwards, delete the server's query log, because it contains the text of the items.
         """
         result = yield from flow
         yield from drop_stream(self._driver.store.key(self.name))
@@ -161,11 +161,7 @@ class KGStore(Closing, base.BaseStore):
         return [None] * len(changes)
 
 
-def _index_config(index: base.IndexConfig | bool) -> base.IndexConfig | None:  # noqa: FBT001 - as LangGraph's own
-    """Convert the argument *index* of `KGStore` to a LangGraph `IndexConfig`; None if nothing is to be embedded.
-
-    Errors: `SettingsError` if it is neither a bool nor a dict.
-    """
+def _to_index_config(index: base.IndexConfig | bool) -> base.IndexConfig | None:  # noqa: FBT001 - as LangGraph's own
     if isinstance(index, bool):
         return cast("base.IndexConfig", {}) if index else None
     if not isinstance(index, dict):
@@ -174,7 +170,6 @@ def _index_config(index: base.IndexConfig | bool) -> base.IndexConfig | None:  #
 
 
 def _embeddings(index: base.IndexConfig | None, memory: GraphMemory) -> Embeddings | None:
-    """Return the embedding model that *index* names, or else that of the memory; None if *index* is None."""
     if index is None:
         return None
     embed: Any = index.get("embed") or memory.driver.embedder.embeddings

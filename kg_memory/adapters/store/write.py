@@ -98,7 +98,7 @@ def apply_changes(changes: Iterable[ItemChange]) -> Flow[None]:
 
     for part in parts(last.values(), size):
         puts = [item for item in part if item.value is not None]
-        rows = [_row(item, vectors, at) for item, at in zip(puts, (yield from _stamps(len(puts))), strict=True)]
+        rows = [_to_row(item, vectors, at) for item, at in zip(puts, (yield from _stamps(len(puts))), strict=True)]
         changed = [item.id for item in part]
         deletions = [item for item in part if item.value is None]
         deleted = [item.id for item in deletions]
@@ -121,18 +121,14 @@ def sweep() -> Flow[int]:
 
 
 def _stamps(count: int) -> Flow[list[int]]:
-    """Return *count* increasing times from now on, one for each item to store, in microseconds since the epoch."""
+    """Return *count* increasing times from now on, in microseconds since the epoch."""
     stamps: list[int] = []
     for _ in range(count):
         stamps.append((yield from now()))  # noqa: PERF401 - a comprehension cannot yield
     return stamps
 
 
-def _row(item: ItemChange, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
-    """Return the query parameters that write one item at the time *at*.
-
-    *vectors*: the vector of each of its texts.
-    """
+def _to_row(item: ItemChange, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
     within = prefixes(item.namespace)
     return {
         "id": item.id,
