@@ -72,10 +72,6 @@ def ask(arguments: Namespace, screen: Screen) -> int:
 
 
 def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> None:
-    """Print the facts found with dates and sources, then the episodes found; *explain* adds their ranks and scores.
-
-    A fact that only quotes one of these episodes is left out.
-    """
     extra = _columns({each.id: each for each in results.explanations}) if explain else {}
     messages = {episode.id for episode in results.episodes}
     facts = [fact for fact in results.facts if not (is_quote(fact) and fact.sources[0].episode in messages)]
@@ -90,10 +86,6 @@ def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> N
 
 
 def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
-    """Print the search results as text for a prompt, in the format of ``--template``, and return the exit code.
-
-    *given*: the arguments of the search.
-    """
     context = memory.context(**given, template=arguments.template)
     results = context.results
     if screen.as_json:
@@ -115,10 +107,7 @@ def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namesp
 
 
 def _answer(memory: GraphMemory, given: dict[str, Any], screen: Screen) -> str | None:
-    """Return the model's answer to the question, based on a search; None if there is no model or it fails.
-
-    *given*: the arguments of the search, such as "question".
-    """
+    """Return the model's answer from a search with the arguments *given*; None if there is no model or it fails."""
     model = memory.driver.model
     if model.by_rules:
         return None
@@ -137,7 +126,6 @@ def _explain_nothing(memory: GraphMemory, arguments: Namespace) -> str:
 
 
 def _describe_doubt(results: SearchResults) -> list[str]:
-    """Return warnings about a search: part of it failed, or the memory may not know the answer and why."""
     texts = [f"Degraded: {results.degraded}."] if results.degraded else []
     if results.answerable is not None and not results.answerable:
         reason = f"{results.answerable.reason} (relevance {results.relevance:.2f})"
@@ -146,7 +134,6 @@ def _describe_doubt(results: SearchResults) -> list[str]:
 
 
 def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> None:
-    """Print the period of the search, if the question names one or ``--explain`` is given."""
     time = results.time
     if time is None or not (time.words or arguments.explain):
         return
@@ -160,9 +147,9 @@ def _show_time(results: SearchResults, arguments: Namespace, screen: Screen) -> 
 
 
 def _columns(explanations: Mapping[str, Explanation]) -> Columns:
-    """Return two table columns for search results: rank in each search method, and score after each ranking step.
+    """Return the table columns "found by" (rank in each search method) and "score" (after each ranking step).
 
-    *explanations*: how each result was found, by its id.
+    *explanations*: how each search result was found, by the id of the result.
     """
 
     def found_by(value: Any) -> str:
@@ -177,7 +164,6 @@ def _columns(explanations: Mapping[str, Explanation]) -> Columns:
 
 
 def _show_left_out(explanations: Sequence[Explanation], screen: Screen) -> None:
-    """Print a table of the best results that were found but not returned, each with the reason."""
     left = [each for each in explanations if each.left_out]
     shown = [each for kind in _KINDS for each in [one for one in left if one.kind == kind][:_MOST]]
     if not shown:

@@ -71,7 +71,7 @@ def run(arguments: Namespace) -> int:
     screen = Screen(as_json=getattr(arguments, "json", False))
     try:
         with _show_log(screen, getattr(arguments, "log_level", None)):
-            code = _load(arguments.run)(arguments, screen)
+            code = _import_function(arguments.run)(arguments, screen)
             sys.stdout.flush()  # raises BrokenPipeError if the reader of the output is gone
             return code
     except KeyboardInterrupt:
@@ -109,9 +109,9 @@ def _describe_error(error: Exception, arguments: Namespace) -> str:
 def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
     """Print log messages of this package on stderr during the ``with`` block.
 
-    *level*: the lowest level to print, such as ``"info"``; None prints warnings.
+    *level*: the lowest level to print, such as ``"info"``; None means warnings, without those that commands print.
     """
-    notes, logger = _Notes(screen), logging.getLogger("kg_memory")
+    notes, logger = _ScreenHandler(screen), logging.getLogger("kg_memory")
     before = logger.level
     if level is None:
         notes.setLevel(logging.WARNING)
@@ -126,9 +126,7 @@ def _show_log(screen: Screen, level: str | None) -> Iterator[None]:
         logger.setLevel(before)
 
 
-class _Notes(logging.Handler):
-    """A log handler that prints messages on stderr with `Screen.note`."""
-
+class _ScreenHandler(logging.Handler):
     def __init__(self, screen: Screen) -> None:
         super().__init__()
         self._screen = screen
@@ -137,11 +135,10 @@ class _Notes(logging.Handler):
         self._screen.note(record.getMessage())
 
 
-def _load(path: str) -> Callable[..., int]:
-    """Import a function by its path, ``"module:name"``, and return it.
+def _import_function(path: str) -> Callable[..., int]:
+    """Return the function with the path ``"module:name"``; a module without a dot is one of `kg_memory.cli`.
 
-    A module without a dot is one of `kg_memory.cli`. Commands are imported this way so that only the one that runs is
-    loaded.
+    It is imported only now, so that each command loads only its own modules.
     """
     module, _, name = path.partition(":")
     function: Callable[..., int] = getattr(import_module(module if "." in module else f"kg_memory.cli.{module}"), name)

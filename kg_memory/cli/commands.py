@@ -34,7 +34,6 @@ _FIELDS = names_at("kg_memory.models.filters:FIELDS")
 
 
 def _describe_search() -> str:
-    """Return the text at the end of the help of ``kg-memory ask``."""
     return f"""\
 examples:
   kg-memory ask "小明住在哪里？" --during 2019..2021 --limit 3 --json

@@ -105,7 +105,6 @@ def forget_after_asking(memory: GraphMemory, given: dict[str, Any], arguments: N
 
 
 def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
-    """Print a table of the texts that would be deleted or changed; *look* is the receipt of a dry run."""
     if screen.prints_json(look):
         return
     groups = {
@@ -123,7 +122,6 @@ def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
 
 
 def _show_receipt(done: ForgetReceipt, screen: Screen) -> None:
-    """Print the number of deleted items, the traces that remain, and the audit log entry; *done* is the receipt."""
     screen.line(f"Forgotten: {_count(done)}.")
     if done.restored:
         screen.line(f"Restored, as the forgotten messages had ended them: {count_noun(len(done.restored), 'fact')}.")
@@ -179,7 +177,6 @@ def audit(arguments: Namespace, screen: Screen) -> int:
 
 
 def _verify(arguments: Namespace, screen: Screen) -> int:
-    """Check the audit log, print the problems found, and return 1 if there are any, else 0."""
     with open_to_look(arguments, screen) as memory:
         check = memory.privacy.verify(head=arguments.head)
     if screen.prints_json({**check.model_dump(mode="json"), "ok": check.ok}):
@@ -275,7 +272,6 @@ def import_(arguments: Namespace, screen: Screen) -> int:
 
 
 def _import(memory: GraphMemory, arguments: Namespace, screen: Screen) -> ImportResult:
-    """Import an export file of kg-memory, or with ``--from`` the file of another memory system; return the counts."""
     progress = note_progress(screen, "bytes" if arguments.origin == "kg-memory" else "records")
     if arguments.origin == "kg-memory":
         target: dict[str, Any] = {"namespace": namespace_of(arguments)} if hasattr(arguments, "namespace") else {}

@@ -200,7 +200,7 @@ def build_parser(
         made.set_defaults(run=run, command=command)
         if only is None or name in only:
             made.epilog = command.end
-            _fill(made, command, {**options, **texts}, [(names, names is required) for names in either])
+            _add_arguments(made, command, {**options, **texts}, [(names, names is required) for names in either])
         return made
 
     for add_commands in load_plugins("commands"):  # commands of plug-ins come first in their groups
@@ -214,7 +214,6 @@ def build_parser(
 
 
 def _top_parser(common: ArgumentParser) -> ArgumentParser:
-    """Return the parser of ``kg-memory`` without commands; *common*: the parser with options that all commands have."""
     top = ArgumentParser(
         "kg-memory",
         usage="kg-memory COMMAND [...] [options]",
@@ -227,7 +226,6 @@ def _top_parser(common: ArgumentParser) -> ArgumentParser:
 
 
 def _common_options() -> ArgumentParser:
-    """Return a parser of the options that all commands have, such as ``--namespace`` and ``--json``."""
     common = ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = common.add_argument_group("common options")
     group.add_argument("--namespace", "-n", metavar="NAME", help="whose memory to use (default: default)")
@@ -239,19 +237,19 @@ def _common_options() -> ArgumentParser:
     return common
 
 
-def _fill(
+def _add_arguments(
     made: ArgumentParser,
     command: Command,
     options: Mapping[str, Option],
     either: Collection[tuple[Sequence[str], bool]],
 ) -> None:
-    """Add the arguments of *command* to *made*, its parser.
+    """Add the arguments of *command* to its parser, *made*.
 
-    *options*: all arguments by name. *either*: pairs (set of mutually exclusive options, whether one of them is
-    required).
+    *options*: all arguments by name. *either*: pairs of a set of mutually exclusive options, and whether one of them
+    is required.
     """
     words, names = command.words.split(), command.options.split()
-    parameters, hints = _parameters(command.verb)
+    parameters, hints = _parameters_and_hints(command.verb)
     groups: dict[str, Any] = {}
     for alike, required in either:
         if len({*alike} & {*names}) > 1:
@@ -267,11 +265,7 @@ def _fill(
     made.set_defaults(parameters=tuple(name for name in (*words, *names) if name in parameters))
 
 
-def _parameters(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, Any]]:
-    """Return the parameters and the type hints of a method of the memory, such as ``"facts.list"``, each by name.
-
-    Both are empty if *verb* is ``""``.
-    """
+def _parameters_and_hints(verb: str) -> tuple[Mapping[str, inspect.Parameter], Mapping[str, Any]]:
     if not verb:
         return {}, {}
     function = find_verb(verb)
@@ -291,10 +285,10 @@ def find_verb(path: str) -> Callable[..., Any]:
 
 
 def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *, word: bool) -> dict[str, Any]:
-    """Return the keyword arguments with which `ArgumentParser.add_argument` adds *option* to a command.
+    """Return the keyword arguments of `ArgumentParser.add_argument` for *option*.
 
-    *parameter* and *hint*: the parameter of the method that has the same name, and its type; None if there is none.
-    *word*: whether the argument is positional.
+    *parameter*: the parameter of the same name of the Python method that the command calls; None if it has none.
+    *hint*: the type of *parameter*. *word*: whether the argument is positional.
     """
     settings: dict[str, Any] = {"help": option.help, "metavar": option.metavar}
     if parameter is not None:
@@ -312,7 +306,6 @@ def _settings(option: Option, parameter: inspect.Parameter | None, hint: Any, *,
 
 
 def _type_settings(hint: Any) -> dict[str, Any]:
-    """Return the keyword arguments of `add_argument` for a type hint: ``int | None`` -> ``{"type": int}``."""
     kinds = dict(_kinds(hint))
     if bool in kinds:
         return {"action": "store_true"}
@@ -328,7 +321,7 @@ def _type_settings(hint: Any) -> dict[str, Any]:
 
 
 def _kinds(hint: Any) -> list[tuple[Any, Any]]:
-    """Split a type hint that is a union into its types, each as a pair (type, arguments).
+    """Return the parts of a type hint that may be a union, as pairs (type, arguments).
 
     ``list[str] | None`` -> ``[(list, (str,)), (NoneType, ())]``.
     """

@@ -69,7 +69,6 @@ def show_facts(arguments: Namespace, screen: Screen) -> int:
 
 
 def _explain_no_facts(memory: GraphMemory, arguments: Namespace) -> str:
-    """Return a message that says why no facts were found, with hints such as similar names or filters to remove."""
     name = getattr(arguments, "name", None) or getattr(arguments, "about", None)
     predicate = getattr(arguments, "predicate", None)
     given = [option for argument, option in _FILTERS.items() if getattr(arguments, argument, None)]
@@ -202,7 +201,6 @@ def _describe_refresh(done: CommunityRefresh) -> str:
 
 
 def _show_community(card: CommunityCard, screen: Screen) -> None:
-    """Print the name, summary, members and latest facts of one community."""
     if screen.prints_json(card):
         return
     community = card.community

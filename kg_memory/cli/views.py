@@ -116,8 +116,7 @@ def when(moment: datetime | None) -> str:
     return "" if moment is None else day_in_figures(moment)
 
 
-def _state(episode: Episode) -> str:
-    """Return the status of a stored message; if reading failed, with step and reason: "failed at facts: timeout"."""
+def _describe_status(episode: Episode) -> str:
     at_step = f" at {episode.step}" if episode.step else ""
     return f"{episode.status.value}{at_step}{f': {episode.reason}' if episode.reason else ''}"
 
@@ -138,10 +137,6 @@ def _describe_earlier(review: Review) -> str:
 
 
 def _describe_ruling(review: Review) -> str:
-    """Return the state of a review (how two facts relate): its last decision and who made it, or "waits for review".
-
-    If it was decided without a person, the text begins with "by itself: ".
-    """
     if review.decisions:
         last = review.decisions[-1]
         why = f" ({last.reason})" if last.reason else ""
@@ -155,15 +150,14 @@ def _side(decision: IdentityDecision, side: int) -> str:
     return f"{entity.name if entity else ''}{f': {latest}' if latest else ''}"
 
 
-def _plain(names: str) -> Columns:
-    """Return table columns for attributes: ``"name last_seen"`` -> columns with the headings "name" and "last seen"."""
+def _attribute_columns(names: str) -> Columns:
     return {name.replace("_", " "): name for name in names.split()}
 
 
-def _of(attribute: str, headings: str) -> Columns:
-    """Return table columns that show a fact, which each row has in its attribute *attribute*, such as ``"pending"``.
+def _fact_columns(attribute: str, headings: str) -> Columns:
+    """Return columns of the table `FACT` for the fact in the attribute *attribute* of each row, such as ``"pending"``.
 
-    *headings*: the columns, from the table `FACT`, separated by spaces, such as ``"since until"``.
+    *headings*: the headings of the columns: ``"since until"``.
     """
     fact_of = attrgetter(attribute)
     return {heading: lambda value, of=FACT[heading]: of(fact_of(value)) for heading in headings.split()}  # type: ignore[misc]
@@ -173,13 +167,13 @@ FACT: Columns = {"fact": describe_fact, "since": since, "until": until, "said": 
 EPISODE: Columns = {"at": "at", "by": "speaker", "what": describe_episode, "source": episode_origin}
 COLUMNS: Mapping[type, Columns] = {
     Fact: FACT,
-    Episode: {**EPISODE, "state": _state},
-    Entity: _plain("name type aliases last_seen summary"),
+    Episode: {**EPISODE, "state": _describe_status},
+    Entity: _attribute_columns("name type aliases last_seen summary"),
     Community: {"community": "name", "level": "level", "members": _inside, "summary": "summary"},
     TimelineEvent: {
         "when": lambda event: date_in_figures(event.at, event.precision),
         "what": "kind",
-        **_of("fact", "fact said source"),
+        **_fact_columns("fact", "fact said source"),
     },
     Change: {
         "learned at": "at",
@@ -190,7 +184,7 @@ COLUMNS: Mapping[type, Columns] = {
     },
     Consequence: {
         "steps": lambda consequence: len(consequence.path),
-        **_of("fact", "fact since until"),
+        **_fact_columns("fact", "fact since until"),
         "by way of": lambda consequence: " > ".join(step.sentence for step in consequence.path[:-1]),
     },
     Review: {
@@ -200,20 +194,20 @@ COLUMNS: Mapping[type, Columns] = {
         "earlier fact": _describe_earlier,
         "state": _describe_ruling,
         "because": "reason",
-        **_of("pending", "said source"),
+        **_fact_columns("pending", "said source"),
     },
     IdentityDecision: {
         "id": lambda decision: decision.id[:SHORT],
-        **_plain("kind state confidence"),
+        **_attribute_columns("kind state confidence"),
         "entity": lambda decision: _side(decision, 0),
         "other": lambda decision: _side(decision, 1),
         "by": lambda decision: decision.undone_by or decision.by,
         "at": lambda decision: when(decision.undone_at or decision.at),
         "reason": lambda decision: decision.undone_reason or decision.reason,
     },
-    PredicateInfo: _plain("name canonical single_valued origin"),
-    DailyUsage: _plain("day calls input_tokens cached_tokens output_tokens money"),
-    AuditEntry: _plain("number at kind complete episodes facts entities residue by reason hash"),
+    PredicateInfo: _attribute_columns("name canonical single_valued origin"),
+    DailyUsage: _attribute_columns("day calls input_tokens cached_tokens output_tokens money"),
+    AuditEntry: _attribute_columns("number at kind complete episodes facts entities residue by reason hash"),
 }
 """The table columns for each type of value."""
 
