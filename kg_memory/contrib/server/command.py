@@ -117,8 +117,8 @@ def keys(arguments: Namespace, screen: Screen) -> int:
     with closing(opening.database(settings_of(arguments), screen.note)) as database:
         ring = KeyRing(database)
         if arguments.action == "create":
-            patterns = _split(arguments.namespaces), _split(arguments.reads) if arguments.reads else ()
-            key, secret = ring.create(arguments.subject, _split(arguments.scope), *patterns)
+            patterns = _split_commas(arguments.namespaces), _split_commas(arguments.reads) if arguments.reads else ()
+            key, secret = ring.create(arguments.subject, _split_commas(arguments.scope), *patterns)
             if screen.as_json:
                 screen.json({**key.model_dump(mode="json"), "secret": secret})
             else:
@@ -128,17 +128,15 @@ def keys(arguments: Namespace, screen: Screen) -> int:
             revoked = ring.revoke(arguments.subject)
             screen.note(f"Revoked the key {revoked.id} ({revoked.name}).")
         else:
-            _list(ring.list(), screen)
+            _print_keys(ring.list(), screen)
     return 0
 
 
-def _split(text: str) -> list[str]:
-    """Return the parts of a comma-separated option: ``"read, write" -> ["read", "write"]``."""
+def _split_commas(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def _list(stored: Sequence[ApiKey], screen: Screen) -> None:
-    """Print the API keys in *stored* as a table, or as JSON with ``--json``."""
+def _print_keys(stored: Sequence[ApiKey], screen: Screen) -> None:
     columns: Columns = {
         **{name: name for name in ("name", "id", "scopes", "namespaces", "reads")},
         "made": lambda key: f"{key.created_at:%Y-%m-%d}",

@@ -110,9 +110,9 @@ class LenientRoute(APIRoute):
 
 
 class _Verb:
-    """The method of *memory* with the dotted *name*, such as ``facts.list``, that a route calls.
+    """The method of *memory* that a route calls, given by its dotted *name*, such as ``facts.list``.
 
-    It has the sync and the async function, their parameters and type hints by name, and the docstring.
+    It has the sync and the async function, their parameters and type hints, and the docstring.
     """
 
     def __init__(self, memory: GraphMemory, name: str) -> None:
@@ -161,7 +161,7 @@ class _Verb:
 def add_route(router: APIRouter, service: Service, route: Route) -> None:
     """Add an endpoint for *route* to *router*, with the parameters and the documentation of its memory method."""
     verb = _Verb(service.memory, route.verb)
-    taken = {*HIDDEN, *_names_in(route.path)}
+    taken = {*HIDDEN, *_path_parameters(route.path)}
     offered = [name for name in verb.parameters if name not in taken]
     if verb.takes_several:
         offered.append(RECALL_FROM)
@@ -170,7 +170,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
 
     async def endpoint(request: Request, access: Access, **values: Any) -> Response:
         """Call the memory method with the query or body of the request, and return its result as JSON."""
-        _refuse_unknown(request, queried)
+        _refuse_unknown_query(request, queried)
         place, body = PagePosition.from_cursor(values.pop("cursor", None)), values.pop("body", None)
         if body is not None:
             values |= {name: getattr(body, name) for name in offered}
@@ -199,7 +199,7 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
             if is_read_elsewhere:
                 service.reader.wake(access.namespace)  # tells the workers that read for this server
 
-    endpoint.__signature__ = inspect.Signature(_parameters(verb, route, offered))  # type: ignore[attr-defined]
+    endpoint.__signature__ = inspect.Signature(_endpoint_parameters(verb, route, offered))  # type: ignore[attr-defined]
     summary, _, rest = verb.about.partition("\n\n")
     router.add_api_route(
         NAMESPACE + route.path,
@@ -215,30 +215,29 @@ def add_route(router: APIRouter, service: Service, route: Route) -> None:
     )
 
 
-def _parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
-    """Return the signature of the endpoint function of *route*, as a list of parameters for FastAPI.
+def _endpoint_parameters(verb: _Verb, route: Route, offered: Sequence[str]) -> list[inspect.Parameter]:
+    """Return the parameters of the endpoint function of *route*, by which FastAPI reads and documents requests.
 
     *offered*: the parameters of the memory method that clients may set, in the query (GET) or in the JSON body.
     """
     parameters = [
-        _parameter("request", Request),
-        _parameter("access", Access, Depends(require_scope(route.scope))),
+        _keyword_parameter("request", Request),
+        _keyword_parameter("access", Access, Depends(require_scope(route.scope))),
         *(
-            _parameter(name, Annotated[PathText, Path(description=find_parameter(route.verb, name).about)])
-            for name in _names_in(route.path)
+            _keyword_parameter(name, Annotated[PathText, Path(description=find_parameter(route.verb, name).about)])
+            for name in _path_parameters(route.path)
         ),
     ]
     if route.method == "GET":
         parameters += _query_parameters(verb, offered, paged=verb.item is not None)
     elif offered:
-        model = _body_model(verb, route, offered)
+        model = _make_body_model(verb, route, offered)
         required = any(field.is_required() for field in model.model_fields.values())
-        parameters.append(_parameter("body", model, Body() if required else Body(default=model())))
+        parameters.append(_keyword_parameter("body", model, Body() if required else Body(default=model())))
     return parameters
 
 
-def _refuse_unknown(request: Request, known: Collection[str]) -> None:
-    """Raise `ProblemError` 422 if the query string has a parameter that is not in *known*."""
+def _refuse_unknown_query(request: Request, known: Collection[str]) -> None:
     takes = f"use {', '.join(sorted(known))}" if known else "this route takes none in the query"
     wrong = [{"field": f"query.{name}", "message": f"unknown parameter: {takes}"} for name in request.query_params]
     wrong = [one for one in wrong if one["field"].removeprefix("query.") not in known][:MOST_ERRORS]
@@ -275,9 +274,9 @@ class _Answer:
         return json_response(request, await asyncio.to_thread(dump) if apart else dump(), self._route.status)
 
     async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: PagePosition) -> Page[Any]:
-        """Call the `GraphMemory` method *call* with *arguments*, and return the page at *place* of its list.
+        """Call the `GraphMemory` method *call*, which returns a list, and return the page of this list at *place*.
 
-        All pages show the data as believed at one time: the client's ``believed_at`` or the time of the first request.
+        All pages show the memory as of the same time: the client's ``believed_at``, or the time of the first request.
         """
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:
@@ -313,33 +312,29 @@ def to_argument(name: str, value: Any) -> Any:
     return value
 
 
-def _names_in(path: str) -> list[str]:
-    """Return the names of the parameters in a URL path: ``"/facts/{fact}/explain" -> ["fact"]``."""
+def _path_parameters(path: str) -> list[str]:
     return [part[1:-1] for part in path.split("/") if part.startswith("{")]
 
 
-def _parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    """Return a keyword-only parameter of type *kind* for the signature of an endpoint."""
+def _keyword_parameter(name: str, kind: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
 def _query_parameters(verb: _Verb, offered: Sequence[str], *, paged: bool) -> list[inspect.Parameter]:
-    """Return the query parameters of a GET route: those named in *offered*, and ``cursor`` if the result is *paged*."""
     parameters = []
     for name in offered:
         about, example = find_parameter(verb.name, name)[:2]
         examples = None if example is None else [example]
         least, most = _bounds(name)
         query = Query(verb.default_of(name), description=about, examples=examples, ge=least, le=most)
-        parameters.append(_parameter(name, verb.type_of(name, in_query=True), query))
+        parameters.append(_keyword_parameter(name, verb.type_of(name, in_query=True), query))
     if paged:
         about = "The `next` of the previous page; repeat the other parameters of that request."
-        parameters.append(_parameter("cursor", str | None, Query(None, description=about, max_length=500)))
+        parameters.append(_keyword_parameter("cursor", str | None, Query(None, description=about, max_length=500)))
     return parameters
 
 
-def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
-    """Create the pydantic model for the JSON body of *route*, with the method's parameters *offered* as fields."""
+def _make_body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name in offered:
         (least, most), about = _bounds(name), find_parameter(verb.name, name).about
@@ -351,5 +346,4 @@ def _body_model(verb: _Verb, route: Route, offered: Sequence[str]) -> type[BaseM
 
 
 def _bounds(name: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the (minimum, maximum) allowed for the parameter ``limit``; for any other *name*, ``(None, None)``."""
     return (1, MOST) if name == "limit" else (None, None)

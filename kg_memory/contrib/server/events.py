@@ -153,7 +153,7 @@ class Feed:
     async def _follow(self, watch: Watch) -> None:
         """While a stream is open, read the changes every `INTERVAL` seconds and queue them as events.
 
-        *watch*: remembers the data that was already read.
+        *watch* remembers the changes that were already read. After an error of the database, it tries again.
         """
         counts: Row = {}
         begun = False
@@ -174,7 +174,7 @@ class Feed:
             await asyncio.sleep(INTERVAL)
 
     async def _catch_up(self, listener: Listener, since: int) -> None:
-        """Queue the events since the time *since* (microseconds since the epoch) for a client that has reconnected.
+        """Queue the events since *since* (microseconds since the epoch) for a client that has reconnected.
 
         The client may receive some events a second time.
         """
@@ -220,9 +220,9 @@ episodes by status, and today's cost. After an interruption, some events may com
 
 
 async def _stream(service: Service, access: Access, feed: Feed, place: EventId | None) -> AsyncIterator[str]:
-    """Yield the texts of an event stream until the server stops or the API key in *access* is no longer valid.
+    """Yield the texts of events until the server stops or the API key in *access* is no longer valid.
 
-    *place* is the id of the last event that the client has received, or ``None``.
+    *place* is the id of the last event that the client has received; None means that it gets only new events.
     """
     yield "retry: 2000\n\n"
     async with aclosing(feed.listen(place)) as listening:
@@ -234,9 +234,9 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
-    """Convert one database read, *seen*, to events with the ids ``(time, 1)``, ``(time, 2)`` and so on.
+    """Convert the changes *seen* by one database read to events with the ids ``(time, 1)``, ``(time, 2)`` and so on.
 
-    *counts*: the counts of the read before; if they changed, one event has the new counts.
+    If the counts differ from *counts*, those of the read before, the last event has the new counts.
     """
     content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
     content += (event for change in seen.changes for event in _describe_change(change))
@@ -246,15 +246,10 @@ def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
 
 
 def _describe_episode(episode: Row) -> Row:
-    """Convert *episode*, a database row, to the JSON data of an event: times as ISO 8601, the cost as an object."""
     return {**tell_times(episode), "took": dict(zip(COST, episode["took"] or (), strict=False))}
 
 
 def _describe_change(change: Change) -> Iterator[tuple[str, Row]]:
-    """Yield (name, JSON data) for each event that *change* causes: ``("fact.ended", {...})``.
-
-    A change gives one event. For a new fact that others contradict, there is a second event ``fact.disputed``.
-    """
     data = change.model_dump(mode="json", exclude_none=True)
     yield f"fact.{change.kind}", data
     if change.kind == "learned" and change.after and change.after.disputed_by:

@@ -106,18 +106,18 @@ class RequestGate:
         finally:
             seconds = time.perf_counter() - began
             logger.info(
-                "%s %s -> %d in %.4f s (request %s)", scope["method"], _route(inner), status, seconds, request_id
+                "%s %s -> %d in %.4f s (request %s)", scope["method"], _route_path(inner), status, seconds, request_id
             )
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check headers and API key of a request, read its body if its path has a limit of bytes, and call the app.
+        """Check a request, read its body if its path has a limit of bytes, and pass the request on to the application.
 
         Raises `ProblemError` for a request that is rejected.
         """
         path = own_path(scope)
         limit = most_bytes(path, self._max_body)
         is_batch = (limit or 0) > SMALL and not path.startswith("/v1/mcp")
-        large = (limit or 0) > SMALL and _may_exceed(headers, LARGE if is_batch else SMALL)
+        large = (limit or 0) > SMALL and _body_may_exceed(headers, LARGE if is_batch else SMALL)
         async with AsyncExitStack() as held:
             try:
                 self._check(scope, headers, limit)
@@ -128,10 +128,10 @@ class RequestGate:
                     async with asyncio.timeout(BODY_SECONDS):
                         await held.enter_async_context(self._large)
             except (ProblemError, TimeoutError) as error:
-                if _may_exceed(headers, DROPPED):
+                if _body_may_exceed(headers, DROPPED):
                     await self._drop_body(receive)
                 raise error if isinstance(error, ProblemError) else ProblemError(429, BUSY, headers=SOON) from None
-            if limit is None or not _may_exceed(headers, 0):
+            if limit is None or not _body_may_exceed(headers, 0):
                 await self._app(scope, receive, send)
                 return
 
@@ -167,12 +167,12 @@ class RequestGate:
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
             raise ProblemError(431, f"path, query and headers must have at most {LONGEST_HEAD} bytes; shorten them")
         host, origin = headers.get("host", ""), headers.get("origin")
-        name = _split(f"//{host}").hostname or ""
+        name = _split_url(f"//{host}").hostname or ""
         if "*" not in self._hosts and name not in self._hosts and not is_loopback(name):
             raise ProblemError(
                 421, f"host {name[:100]!r} is not allowed; start the server with --allow-host NAME to allow it"
             )
-        if origin is not None and _split(origin).netloc != host and origin not in self._origins:
+        if origin is not None and _split_url(origin).netloc != host and origin not in self._origins:
             raise ProblemError(
                 403, f"origin {origin[:100]!r} is not allowed; start the server with --allow-origin URL to allow it"
             )
@@ -182,26 +182,21 @@ class RequestGate:
 
 
 def _keep_encoded(scope: Scope) -> Scope:
-    """Return *scope* with the path undecoded, as the client sent it: ``%2F`` in a parameter is not read as a slash."""
+    """Return *scope* with the path as the client sent it, so that ``%2F`` in a parameter is not read as a slash."""
     raw: bytes = scope.get("raw_path") or b""
     if own_path(scope).startswith(ENCODED) and raw:
         return {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
     return scope
 
 
-def _split(url: str) -> SplitResult:
-    """Return the parts of *url*; empty parts if it cannot be parsed."""
+def _split_url(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:  # such as an incomplete IPv6 address
         return urlsplit("")
 
 
-def _may_exceed(headers: Headers, size: int) -> bool:
-    """Return whether a request body may be larger than *size* bytes, by its *headers*.
-
-    Always true for a chunked body.
-    """
+def _body_may_exceed(headers: Headers, size: int) -> bool:
     length = headers.get("content-length", "0")
     return "transfer-encoding" in headers or not length.isdecimal() or int(length) > size
 
@@ -229,7 +224,6 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return an ASGI ``receive`` function that returns the already read *body* first, and then calls *receive*."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -238,6 +232,5 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def _route(scope: Any) -> str:
-    """Return the path template of a request for the log: ``/facts/{fact}``. The path itself may contain user names."""
-    return getattr(scope.get("route"), "path", "(no route)")
+def _route_path(scope: Any) -> str:
+    return getattr(scope.get("route"), "path", "(no route)")  # the path itself may contain user names

@@ -168,10 +168,6 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _to_arguments(**given: str | None) -> dict[str, Any]:
-    """Convert query parameters of a URL: ``during="2023..2024"`` becomes ``{"during": ("2023", "2024")}``.
-
-    The filter ``where`` is parsed as JSON; other values stay unchanged.
-    """
     return {name: to_argument(name, value) for name, value in given.items()}
 
 
@@ -188,7 +184,7 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
 
 
 def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
-    """Convert *facts* to nodes and edges.
+    """Return a graph of *facts*: an edge from the subject of a fact to each object, and a node for each entity.
 
     *by_fact* maps the id of a fact to a row with the ids of its subject and objects. *stored* are the database rows of
     the entities.
@@ -198,13 +194,13 @@ def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Ro
     for fact in facts:
         if fact.id not in by_fact:  # forgotten since it was read
             continue
-        edges += _edges(fact, row := by_fact[fact.id])
+        edges += _to_edges(fact, row := by_fact[fact.id])
         if not row["objects"]:
             alone.setdefault(row["subject"], []).append(fact.sentence)
-    return Elements(nodes=[_node(row, alone) for row in stored], edges=edges)
+    return Elements(nodes=[_to_node(row, alone) for row in stored], edges=edges)
 
 
-def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
+def _to_node(row: Row, alone: Mapping[str, list[str]]) -> Node:
     """Convert the entity in *row* to a node. *alone* maps entity ids to the sentences of facts without an object."""
     entity = to_entity(row["entity"])
     common = entity.model_dump(include={"id", "type", "summary", "first_seen", "last_seen"})
@@ -212,8 +208,7 @@ def _node(row: Row, alone: Mapping[str, list[str]]) -> Node:
     return Node(data=NodeData(**common, **own))
 
 
-def _edges(fact: Fact, row: Row) -> Iterator[Edge]:
-    """Yield an edge from the subject of *fact* to each of its objects; *row* has the ids of all these entities."""
+def _to_edges(fact: Fact, row: Row) -> Iterator[Edge]:
     begun = fact.known_from.isoformat() if fact.known_from else ""
     common = fact.model_dump(include=set(EdgeData.model_fields) - {"id", "source", "target", "label", "fact", "mark"})
     for target in row["objects"]:

@@ -56,8 +56,6 @@ class ApiKey(Value):
 
 
 class _StoredKey(ApiKey):
-    """An API key as the database stores it, with the hash of its secret."""
-
     sha256: str
     """The hash of the whole key. A fast hash suffices, because 256 random bits cannot be guessed."""
 
@@ -150,7 +148,6 @@ class KeyRing:
     exist, aexist = both(exist_flow)
 
     def _read(self, id_: str) -> Flow[_StoredKey | None]:
-        """Return the stored key with id *id_*, or ``None``."""
         text = yield from self._database.command_flow("HGET", KEYS, id_, at=KEYS)
         return None if text is None else _StoredKey.model_validate_json(text)
 
@@ -164,5 +161,5 @@ def _without_hash(stored: _StoredKey) -> ApiKey:
 
 
 def _matches(pattern: str, namespace: str) -> bool:
-    """Return whether *namespace* matches *pattern*, in which only ``*`` is special: it matches any characters."""
+    # Only * is special: the other wildcards of fnmatch are escaped.
     return fnmatchcase(namespace, re.sub(r"[?[]", r"[\g<0>]", pattern))

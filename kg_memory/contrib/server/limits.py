@@ -175,7 +175,7 @@ class Jobs:
             job.task = asyncio.ensure_future(call(job))
             job.task.add_done_callback(lambda task: self._end(namespace, task))
         job.clients += 1
-        leaving = asyncio.create_task(_wait_until_left(request))
+        leaving = asyncio.create_task(_wait_for_disconnect(request))
         try:
             await asyncio.wait((job.task, leaving), return_when=asyncio.FIRST_COMPLETED)
             if not job.task.done():
@@ -192,10 +192,9 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Return the running call in *namespace* with the same arguments, *asked*.
+        """Return the running call in *namespace* that equals *asked*; without one, wait for a turn and return None.
 
-        If there is none, wait until a new call may start, and return None. Raises `ProblemError` 429 after `WAIT`
-        seconds.
+        None means that the caller may now start the call. Raises `ProblemError` 429 after `WAIT` seconds.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT
@@ -210,13 +209,11 @@ class Jobs:
                 raise ProblemError(429, BUSY, headers={"Retry-After": "1"})
 
     def _end(self, namespace: str, task: asyncio.Future[Any]) -> None:
-        """Remove the finished call of *namespace* from the running calls."""
         del self._jobs[namespace]
         if not task.cancelled():
             task.exception()  # marks it as retrieved: asyncio logs exceptions that no client has awaited
 
 
-async def _wait_until_left(request: Request) -> None:
-    """Wait until the client of *request* disconnects."""
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -134,18 +134,18 @@ class Watch:
         """
         stored = yield from fetch(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]
-        self.states |= {episode["id"]: _state(episode) for episode in episodes}
+        self.states |= {episode["id"]: _reading_state(episode) for episode in episodes}
         return episodes
 
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return the new or changed messages among *episodes* (rows by id), earliest first; remember their status.
+        """Return the messages that are new or whose status has changed, earliest first; remember their status.
 
-        Finished messages from before the time *begin* (microseconds) are not remembered.
+        *episodes*: database rows by id. Finished messages from before *begin* (microseconds) are not remembered.
         """
-        changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _state(episode)]
+        changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _reading_state(episode)]
         for id_, episode in episodes.items():
             if episode["status"] in UNREAD or episode["created_at"] >= begin:
-                self.states[id_] = _state(episode)
+                self.states[id_] = _reading_state(episode)
             else:
                 self.states.pop(id_, None)
         return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
@@ -155,16 +155,16 @@ class Watch:
 
         Remembered changes from before the time *begin* (microseconds) are dropped.
         """
-        new = {key: change for change in changes if (key := _key(change)) not in self.changes}
+        new = {key: change for change in changes if (key := _change_key(change)) not in self.changes}
         times = self.changes | {key: time_of(change) for key, change in new.items()}
         self.changes = {key: time for key, time in times.items() if time >= begin}
         return list(new.values())
 
 
 def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dict[str, int]:
-    """Combine the rows of three queries into `Seen.counts`: ``{"episodes": 120, "waiting": 3, "calls": 40, ...}``.
+    """Combine the rows of three queries into numbers by name: ``{"episodes": 120, "waiting": 3, "calls": 40, ...}``.
 
-    All numbers are zero for a namespace without a graph.
+    All numbers are zero for a namespace without data.
     """
     by_status = {row["status"]: row["many"] for row in statuses}
     sums = {name: int(sum(row[name] or 0 for row in usage)) for name in SPENT}
@@ -172,11 +172,9 @@ def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dic
     return {"episodes": episodes, **{name: by_status.get(name, 0) for name in UNREAD}, **sums}
 
 
-def _state(episode: Row) -> tuple[Any, ...]:
-    """Return status, step, reason and attempts of *episode*, a database row; compare two results to detect a change."""
+def _reading_state(episode: Row) -> tuple[Any, ...]:
     return episode["status"], episode["step"], episode["reason"], episode["attempts"]
 
 
-def _key(change: Change) -> tuple[Any, ...]:
-    """Return a tuple that identifies *change*: its time and kind, and the id and the start of the changed fact."""
+def _change_key(change: Change) -> tuple[Any, ...]:
     return change.at, change.kind, change.fact.id, change.fact.valid_at

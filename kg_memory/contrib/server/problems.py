@@ -111,11 +111,7 @@ def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({}
     return ProblemError(status, errors.name_calls(str(error), routes), headers=headers)
 
 
-def _tell_invalid(error: Mapping[str, Any]) -> dict[str, str]:
-    """Convert *error*, one error of a pydantic validation, to ``{"field": "body.limit", "message": "..."}``.
-
-    Both texts are shortened to `LONGEST_ERROR` characters.
-    """
+def _to_field_error(error: Mapping[str, Any]) -> dict[str, str]:
     is_time = error["type"].startswith("datetime_")
     message = "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
     return {"field": ".".join(map(str, error["loc"]))[:LONGEST_ERROR], "message": message[:LONGEST_ERROR]}
@@ -148,7 +144,7 @@ def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]
     @app.exception_handler(RequestValidationError)
     async def handle_invalid(request: Request, error: RequestValidationError) -> Response:
         every = error.errors()
-        found = [_tell_invalid(one) for one in every[:MOST_ERRORS]]
+        found = [_to_field_error(one) for one in every[:MOST_ERRORS]]
         detail = "; ".join(f"{one['field']}: {one['message']}" for one in found)
         if len(every) > MOST_ERRORS:
             detail = f"{len(every)} errors, such as {detail}"

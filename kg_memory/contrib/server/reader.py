@@ -155,9 +155,5 @@ class BackgroundReader:
         return GATHERING
 
     def _check(self, lease: Lease) -> None:
-        """Raise `_StoppedError` if the server is stopping or *lease* (an expiring lock) was lost.
-
-        Called after each episode.
-        """
         if self._stopping or lease.lost:
             raise _StoppedError

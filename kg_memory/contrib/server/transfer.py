@@ -66,14 +66,13 @@ def add_routes(router: APIRouter, service: Service) -> None:
         except BaseException:
             file.close()
             raise
-        response = StreamingResponse(_read(file), 200, {"Content-Length": str(size)}, TYPES[form])
+        response = StreamingResponse(_read_chunks(file), 200, {"Content-Length": str(size)}, TYPES[form])
         return LimitedResponse(response, closing(file))
 
     _add_imports(router, service)
 
 
 def _add_imports(router: APIRouter, service: Service) -> None:
-    """Add the routes ``import`` and ``import/{origin}`` to *router*."""
     data = service.memory.data
     imported = {"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}}
 
@@ -120,9 +119,9 @@ def _add_imports(router: APIRouter, service: Service) -> None:
 
 
 async def _apart(service: Service, request: Request, access: Access, file: object, call: Callable[..., T]) -> T:
-    """Run *call*, a blocking function, in a thread and return its result; stop it when the client disconnects.
+    """Run the blocking function *call* in a thread and return its result; stop it when the client disconnects.
 
-    *file* identifies this call among running calls: equal values share one run (see `Jobs.run`).
+    If a call with an equal *file* is running, return its result. *call* must accept the argument ``progress``.
     """
     return await service.jobs.run(
         request, access.namespace, file, lambda job: asyncio.to_thread(call, progress=job.check), cancel=False
@@ -153,7 +152,6 @@ async def _receive(request: Request, service: Service, access: Access) -> AsyncI
             raise
 
 
-async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
-    """Yield the content of *file* in chunks of `CHUNK` bytes."""
+async def _read_chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
     while chunk := await asyncio.to_thread(file.read, CHUNK):
         yield chunk

@@ -97,10 +97,7 @@ class Outbox:
             self._sending.cancel()
 
     async def _send(self) -> None:
-        """Tell the workers, by a Redis stream, which namespaces have new messages (`_due`).
-
-        Retries while the database is unavailable.
-        """
+        """Add each namespace with new messages to the Redis stream of the workers; retry while the database is away."""
         failures = 0
         while self._due:
             namespace = next(iter(self._due))
@@ -143,7 +140,6 @@ class ReadingProcess(Outbox):
         self._process.kill()
 
     async def _restart(self) -> None:
-        """Start the process again once it has ended."""
         while self._process.is_alive():  # noqa: ASYNC110 - nothing reports it
             await asyncio.sleep(RESTART_SECONDS)
         logger.warning("the process that reads episodes has ended; starting it again")

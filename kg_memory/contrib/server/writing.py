@@ -98,7 +98,6 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult) -> Response:
-    """Return a 202 response with *answer* as JSON. Its ``Location`` header is the URL of *last*, a saved episode."""
     response = json_response(request, answer.model_dump_json().encode(), 202)
     root = request.scope.get("root_path", "")
     response.headers["Location"] = f"{root}/v1/namespaces/{quote(namespace, safe='')}/episodes/{last.episode}"
@@ -106,10 +105,6 @@ def _accept(request: Request, namespace: str, answer: BaseModel, last: AddResult
 
 
 def _to_input(body: EpisodeBody, key: str | None) -> EpisodeInput:
-    """Return the episode in *body*.
-
-    If it has no source id, *key*, the request's idempotency key, becomes its source id.
-    """
     return body if key is None or body.source_id is not None else body.model_copy(update={"source_id": key})
 
 
@@ -145,8 +140,6 @@ class ForgetAnswer(BaseModel):
 
 
 def _add_forgetting(router: APIRouter, service: Service) -> None:
-    """Add the route that deletes data to *router*. A client first gets a list of the data, and then confirms it."""
-
     @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
         """Return what would be forgotten, and a hash of it as `plan`. With that hash in `confirm`, delete it for good.
@@ -156,7 +149,7 @@ def _add_forgetting(router: APIRouter, service: Service) -> None:
         what = body.model_dump(exclude={"confirm"}, exclude_none=True)
         how = {**what, "by": access.key.name, "namespace": access.namespace}
         look = await service.memory.privacy.aforget(**how, dry_run=True)
-        plan = _hash(access.namespace, body, look)
+        plan = _hash_plan(access.namespace, body, look)
         if body.confirm is None:
             shown = look if access.key.has("read") else look.model_copy(update={"texts": {}})
             return json_response(request, ForgetAnswer(plan=plan, receipt=shown).model_dump_json().encode())
@@ -167,10 +160,10 @@ def _add_forgetting(router: APIRouter, service: Service) -> None:
         return json_response(request, ForgetAnswer(receipt=receipt).model_dump_json().encode())
 
 
-def _hash(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
-    """Return a hash of a request to delete and of the data it would delete. The client sends it back to confirm.
+def _hash_plan(namespace: str, body: ForgetBody, look: ForgetReceipt) -> str:
+    """Return a hash of a request to delete and of the data that it would delete; the client confirms with this hash.
 
-    *look* is the receipt of a dry run, which lists the data that would be deleted.
+    *look* is the receipt of a dry run, which lists the data.
     """
     asked = body.model_dump(mode="json", exclude={"confirm", "reason", "erase"})
     parts = {name: getattr(look, name) for name in PLANNED}

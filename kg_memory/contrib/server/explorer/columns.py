@@ -140,26 +140,26 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
     Columns refer to entities and facts by index.
     """
     facts, entities, communities, *others = answers
-    held, statements, sources, proposed, subjects, objects, premises, disputes = map(_read_row, others)
-    entity_places, fact_places = Places(_flatten(entities, "nodes")), Places(_flatten(facts, "nodes"))
+    held, statements, sources, proposed, subjects, objects, premises, disputes = map(_only_row, others)
+    entity_places, fact_places = Places(_join_numbers(entities, "nodes")), Places(_join_numbers(facts, "nodes"))
     predicates = list(dict.fromkeys(row["predicate"] for row in facts))
     numbers = {predicate: place for place, predicate in enumerate(predicates)}
     types = [row["type"] or "Entity" for row in entities]
     kinds = [KINDS.index(row["kind"]) for row in facts]
-    groups = [{**row, "members": entity_places.keep(_parse(row["members"])).tolist()} for row in communities]
+    groups = [{**row, "members": entity_places.keep(_parse_numbers(row["members"])).tolist()} for row in communities]
     return {
         "now": read_at // 1000,
         "types": types,
         "predicates": predicates,
         "entities": {
-            "id": _join(entities, "ids"),
-            "name": _join(entities, "names"),
+            "id": _join_lines(entities, "ids"),
+            "name": _join_lines(entities, "names"),
             "type": _repeat(range(len(entities)), entities).astype("<u2"),
-            "mentions": _flatten(entities, "mentions").astype("<f8"),
+            "mentions": _join_numbers(entities, "mentions").astype("<f8"),
         },
         "facts": {
-            "id": _join(facts, "ids"),
-            "confidence": np.round(_flatten(facts, "confidences", np.float64).astype("<f8"), 3),
+            "id": _join_lines(facts, "ids"),
+            "confidence": np.round(_join_numbers(facts, "confidences", np.float64).astype("<f8"), 3),
             "predicate": _repeat((numbers[row["predicate"]] for row in facts), facts).astype("<u2"),
             "kind": _repeat(kinds, facts).astype("<u1"),
             **_read_ends(subjects, objects, fact_places, entity_places),
@@ -167,7 +167,7 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
         "beliefs": _to_beliefs(held, proposed, fact_places),
         "sources": _to_sources(sources, statements, fact_places),
         "premises": _pair(premises, "facts", "premises", fact_places, fact_places),
-        "disputed": fact_places.keep(_parse(disputes["facts"])).astype("<u4"),
+        "disputed": fact_places.keep(_parse_numbers(disputes["facts"])).astype("<u4"),
         "communities": groups,
     }
 
@@ -203,36 +203,31 @@ def pack_columns(columns: Columns) -> bytes:
 
     def name(value: Numbers) -> dict[str, Any]:
         nonlocal start
-        arrays.append(_pad(value.tobytes()))
+        arrays.append(_pad_to_eight(value.tobytes()))
         start += len(arrays[-1])
         return {"array": value.dtype.str[1:], "length": len(value), "start": start - len(arrays[-1])}
 
     header = json.dumps(columns, ensure_ascii=False, separators=(",", ":"), default=name).encode("utf-8", "replace")
-    return b"".join([len(header).to_bytes(8, "little"), _pad(header), *arrays])
+    return b"".join([len(header).to_bytes(8, "little"), _pad_to_eight(header), *arrays])
 
 
-def _read_row(rows: Sequence[Row]) -> Row:
-    """Return the only row of a query result. If there is no row, return one in which each column is ``"[]"``."""
+def _only_row(rows: Sequence[Row]) -> Row:
     return rows[0] if rows else defaultdict(lambda: "[]")
 
 
-def _pad(content: bytes) -> bytes:
-    """Return *content* with zero bytes up to a multiple of eight."""
+def _pad_to_eight(content: bytes) -> bytes:
     return content + bytes(-len(content) % 8)
 
 
-def _parse(text: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Parse a JSON list of numbers to an array, five times as fast as a JSON parser: ``"[1, 2]" -> array([1, 2])``."""
-    return np.fromstring(text[1:-1], type_, sep=",")
+def _parse_numbers(text: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
+    return np.fromstring(text[1:-1], type_, sep=",")  # five times as fast as a JSON parser
 
 
-def _flatten(rows: Iterable[Row], name: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
-    """Return the numbers in column *name* of all *rows* as one array; each cell is a JSON list of numbers."""
-    return np.concatenate([np.empty(0, type_), *(_parse(row[name], type_) for row in rows)])
+def _join_numbers(rows: Iterable[Row], name: str, type_: type[np.int64 | np.float64] = np.int64) -> Numbers:
+    return np.concatenate([np.empty(0, type_), *(_parse_numbers(row[name], type_) for row in rows)])
 
 
-def _join(rows: Iterable[Row], name: str) -> list[str]:
-    """Return the texts in column *name* of all *rows* as one list; each cell has several texts, one on a line."""
+def _join_lines(rows: Iterable[Row], name: str) -> list[str]:
     return [text for row in rows for text in row[name].split("\n")]
 
 
@@ -247,10 +242,10 @@ def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
 def _pair(row: Row, first: str, second: str, first_places: Places, second_places: Places) -> Columns:
     """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``.
 
-    *row* has two lists of ids of equal length under the keys *first* and *second*; the result has the same keys.
-    *first_places*, *second_places*: map ids to indexes. Pairs with an unknown id are left out.
+    *row* has two JSON lists of ids, of equal length, under the keys *first* and *second*. *first_places*,
+    *second_places*: the index of each id. Pairs with an unknown id are left out.
     """
-    one, other = first_places.of(_parse(row[first])), second_places.of(_parse(row[second]))
+    one, other = first_places.of(_parse_numbers(row[first])), second_places.of(_parse_numbers(row[second]))
     there = (one >= 0) & (other >= 0)
     return {first: one[there].astype("<u4"), second: other[there].astype("<u4")}
 
@@ -276,11 +271,11 @@ def _to_beliefs(held: Row, proposed: Row, fact_places: Places) -> Columns:
     Times are milliseconds since the epoch. `proposed` is 1 if the belief waits for review by a person. *held*,
     *proposed*: query results. *fact_places*: maps node ids of facts to indexes.
     """
-    facts = [fact_places.of(_parse(row["fact"])) for row in (held, proposed)]
+    facts = [fact_places.of(_parse_numbers(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
     there = fact >= 0
     times = {
-        name: _milliseconds(np.concatenate([_parse(held[name]), _parse(proposed[name])])[there])
+        name: _to_milliseconds(np.concatenate([_parse_numbers(held[name]), _parse_numbers(proposed[name])])[there])
         for name in ("valid", "from", "until", "created", "expired")
     }
     kind = np.repeat(np.array([0, 1], "<u1"), [len(each) for each in facts])
@@ -293,18 +288,17 @@ def _to_sources(sources: Row, statements: Row, fact_places: Places) -> Columns:
     A pair is the index of a source, and the index of a fact that it states. *sources*, *statements*: rows of the
     queries `SOURCES` and `STATEMENTS`. *fact_places*: maps node ids of facts to indexes.
     """
-    trusts = _parse(sources["trusts"], np.float64).tolist()
+    trusts = _parse_numbers(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
     told = [*zip(*texts, trusts, strict=True)]
     numbers = {source: place for place, source in enumerate(dict.fromkeys(told))}
-    pairs = _pair(statements, "episodes", "facts", Places(_parse(sources["nodes"])), fact_places)
+    pairs = _pair(statements, "episodes", "facts", Places(_parse_numbers(sources["nodes"])), fact_places)
     number = np.array([numbers[source] for source in told], "<u4")
     names = ("speaker", "thread", "source", "trust")
     columns = zip(*numbers, strict=True) if numbers else [()] * len(names)
     return {**dict(zip(names, columns, strict=True)), "by": number[pairs["episodes"]], "facts": pairs["facts"]}
 
 
-def _milliseconds(times: Numbers) -> Numbers:
-    """Convert *times* from microseconds to milliseconds; an open start becomes -`FAR`, an open end becomes `FAR`."""
+def _to_milliseconds(times: Numbers) -> Numbers:
     inner = np.where(times <= OPEN_START, -FAR, times // 1000)
     return np.where(times >= OPEN_END, FAR, inner).astype("<f8")

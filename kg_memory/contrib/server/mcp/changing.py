@@ -60,10 +60,6 @@ async def remember(call: ToolCall, asked: RememberArguments) -> ToolAnswer:
 
 
 def _answer_later(call: ToolCall, saved: AddResult, when: str) -> ToolAnswer:
-    """Schedule a saved episode for background reading, and return the tool's answer, which says so.
-
-    *when* is the end of the sentence, such as "is read later: the model is unavailable".
-    """
     call.wake(call.namespace)
     return ToolAnswer(f"Saved word for word as episode:{saved.episode}; it {when}.", dump(saved, RESULT))
 
@@ -115,16 +111,14 @@ async def review(call: ToolCall, asked: ReviewArguments) -> ToolAnswer:
 
 
 def _waiting(waiting: Sequence[Waiting]) -> dict[str, Any]:
-    """Convert *waiting*, the undecided reviews of facts and of entities, to JSON data: ``{"waiting": [{...}]}``."""
     return {"waiting": [view_review(one) if isinstance(one, Review) else dump(one) for one in waiting]}
 
 
 def _question(one: Waiting) -> str:
-    """Return a yes-or-no question to the user about *one*: whether its fact holds, or its two entities are the same."""
     if isinstance(one, Review):
         relation = "contradicts" if one.kind == "conflicts" else "replaces"
         return (
-            f"Does {_fact(one.pending)}, which was said later, hold? It {relation} {_fact(one.existing)}. "
+            f"Does {_quoted(one.pending)}, which was said later, hold? It {relation} {_quoted(one.existing)}. "
             f"{quote(one.reason)} Accept: yes. Reject: the later one is not believed."
         )
     names = [f'"{quote(entity.name)}" ({quote(entity.type)})' for entity in (one.entity, one.second) if entity]
@@ -132,8 +126,7 @@ def _question(one: Waiting) -> str:
     return f"Are {' and '.join(names)} the same? {latest} Accept: they are merged. Reject: they are kept apart."
 
 
-def _fact(fact: Fact) -> str:
-    """Return *fact* as text with its period: ``"Ann lives in Oslo" (since May 2024)``."""
+def _quoted(fact: Fact) -> str:
     return f'"{quote(fact.sentence)}" ({period_in_words(fact) or "no dates"})'
 
 
@@ -160,37 +153,31 @@ async def forget(call: ToolCall, asked: ForgetArguments) -> ToolAnswer:
     kind, own = parse_id(asked.id)
     how: dict[str, Any] = {kind: own, "by": call.caller.key.name, "reason": asked.reason, "namespace": call.namespace}
     plan = await call.memory.privacy.aforget(**how, dry_run=True)
-    question = await _describe_plan(call, plan)
+    question = await _deletion_question(call, plan)
     if not can_ask(call):
         text = f"Nothing is forgotten: this client cannot ask its user, who can run: kg-memory forget. {question}"
-        return ToolAnswer(text, _receipt(plan))
+        return ToolAnswer(text, _view_receipt(plan))
     await call.report(1, 2, "planned")
     form = await ask_user(call, question, ForgetForm)
     if form is None or not form.forget:
-        return ToolAnswer("The user did not confirm: nothing is forgotten.", _receipt(plan))
-    if _parts(await call.memory.privacy.aforget(**how, dry_run=True)) != _parts(plan):
+        return ToolAnswer("The user did not confirm: nothing is forgotten.", _view_receipt(plan))
+    if _plan_ids(await call.memory.privacy.aforget(**how, dry_run=True)) != _plan_ids(plan):
         raise InputError("the plan changed while the user was asked, so nothing was forgotten; call forget again")
     receipt = await call.memory.privacy.aforget(**how)
     call.wake(call.namespace)  # forgetting may mark other episodes as unread
     await call.report(2, 2, "forgotten")
-    return ToolAnswer(render_receipt(asked.id, receipt), _receipt(receipt))
+    return ToolAnswer(render_receipt(asked.id, receipt), _view_receipt(receipt))
 
 
-def _receipt(receipt: ForgetReceipt) -> dict[str, Any]:
-    """Convert *receipt*, the list of deleted data (in a dry run, of data to delete), to JSON data."""
+def _view_receipt(receipt: ForgetReceipt) -> dict[str, Any]:
     return {"forgotten": not receipt.dry_run, **dump(receipt, {*PLANNED, "at", "receipt", "head", "advice"})}
 
 
-def _parts(plan: ForgetReceipt) -> list[object]:
-    """Return the sorted ids of all data that *plan*, the receipt of a dry run, would delete, to compare two plans."""
+def _plan_ids(plan: ForgetReceipt) -> list[object]:
     return [sorted(getattr(plan, name)) for name in PLANNED]
 
 
-async def _describe_plan(call: ToolCall, plan: ForgetReceipt) -> str:
-    """Return the question to the user whether to delete everything that *plan*, the receipt of a dry run, lists.
-
-    It quotes texts only if the caller's API key has the scope ``read``.
-    """
+async def _deletion_question(call: ToolCall, plan: ForgetReceipt) -> str:
     counts = f"{len(plan.episodes)} messages, {len(plan.facts)} facts, {len(plan.entities)} people and things"
     lines = [f"Forget this for good? It cannot be undone. In all: {counts}."]
     for id_, text in list(plan.texts.items())[:SHOWN] if call.caller.key.has("read") else ():

@@ -35,13 +35,10 @@ LOOK = 0.25
 """Seconds between two checks of whether the server is stopping."""
 
 
-class _Sessions(StreamableHTTPSessionManager):
-    """The open MCP sessions. The number of sessions of one API key is limited."""
-
+class _LimitedSessions(StreamableHTTPSessionManager):
     shares: Shares
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
-        """Create a session and return its transport. Raises `ProblemError` 429 if the API key has too many sessions."""
         if requestor is not None:
             own = sum(owner["client_id"] == requestor["client_id"] for owner in self._session_owners.values())
             self.shares.check(SESSIONS, own + 1)
@@ -53,7 +50,7 @@ class Endpoint:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._sessions: _Sessions | None = None
+        self._sessions: _LimitedSessions | None = None
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -64,7 +61,7 @@ class Endpoint:
         service = self._service
         server = MemoryServer(service.memory, _caller_of, service.reader.wake).build()
         # The SDK need not check hosts and origins: the middleware `RequestGate` does.
-        sessions = _Sessions(
+        sessions = _LimitedSessions(
             server, max_request_body_size=service.options.max_body, session_idle_timeout=service.options.session_seconds
         )
         sessions.shares = service.shares
@@ -98,10 +95,6 @@ class Endpoint:
         await self._sessions.handle_request({**scope, STATE: caller, "user": AuthenticatedUser(token)}, receive, send)
 
     async def _find_caller(self, request: Request) -> Caller:
-        """Return the caller of *request*: its API key, and the namespace, profile and user that its URL names.
-
-        Raises `ProblemError` if the key is invalid, or does not allow the namespace.
-        """
         key = await self._service.guard.authenticate(find_secret(request.headers), request)
         query = request.query_params
         namespace = _find_namespace(key, query.get("namespace"))
@@ -113,17 +106,16 @@ class Endpoint:
 
 
 def _caller_of(request: McpRequest) -> Caller:
-    """Return the `Caller` of an MCP request. `Endpoint` has stored it in the ASGI scope of the HTTP request."""
     assert request.request is not None  # noqa: S101 - over HTTP there is one
-    caller: Caller = request.request.scope[STATE]
+    caller: Caller = request.request.scope[STATE]  # stored by `Endpoint`
     return caller
 
 
 def _find_namespace(key: ApiKey, named: str | None) -> str:
     """Return the namespace of an MCP session: *named*, the one in the URL, if *key* allows it.
 
-    If the URL names none (``None``), return the only namespace that *key* allows, or ``default`` for a local request
-    without a key. Raises `ProblemError` 422 if *key* allows several namespaces.
+    If *named* is None, it is the only namespace that *key* allows, or ``default`` for a local request without a key.
+    Raises `ProblemError` if *key* does not allow *named*, or allows several namespaces and *named* is None.
     """
     if named is None and key == OPEN:
         return DEFAULT_NAMESPACE

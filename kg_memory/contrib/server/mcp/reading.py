@@ -129,12 +129,11 @@ async def explain_fact(call: ToolCall, asked: ExplainArguments) -> ToolAnswer:
         "evolution": list(map(view_fact, why.evolution)),
         "consequences": [view_fact(consequence.fact) for consequence in why.consequences[:MOST]],
     }
-    return ToolAnswer("\n".join([DATA, *_explanation(why)]), data)
+    return ToolAnswer("\n".join([DATA, *_explanation_lines(why)]), data)
 
 
-def _explanation(why: FactExplanation) -> Iterator[str]:
-    """Yield the lines of a text that explains why a fact is believed: sources, comparisons and related facts."""
-    yield _line(why.fact) if why.fact else "It is not believed."
+def _explanation_lines(why: FactExplanation) -> Iterator[str]:
+    yield _fact_line(why.fact) if why.fact else "It is not believed."
     yield "Said by:"
     for source in why.sources[:MOST]:
         speaker = quote(source.speaker or "a text")
@@ -142,14 +141,14 @@ def _explanation(why: FactExplanation) -> Iterator[str]:
     if why.verdicts:
         yield "Compared with other facts:"
     for review in why.verdicts[:MOST]:
-        pair = f"{_line(review.pending)}\n  beside {_line(review.existing).removeprefix('- ')}"
+        pair = f"{_fact_line(review.pending)}\n  beside {_fact_line(review.existing).removeprefix('- ')}"
         yield f"{pair}\n  {review.kind}, {review.ruling}, by {quote(review.decided_by)}: {quote(review.reason)}"
     if len(why.evolution) > 1:
         yield "What followed what, earliest first:"
-        yield from map(_line, why.evolution)
+        yield from map(_fact_line, why.evolution)
     if why.consequences:
         yield "What rests on it:"
-        yield from (_line(consequence.fact) for consequence in why.consequences[:MOST])
+        yield from (_fact_line(consequence.fact) for consequence in why.consequences[:MOST])
 
 
 class ChangesArguments(ToolArguments):
@@ -165,12 +164,11 @@ async def list_changes(call: ToolCall, asked: ChangesArguments) -> ToolAnswer:
     data = {"changes": list(map(view_change, made))}
     if not made:
         return ToolAnswer("Nothing changed then.", data)
-    lines = [f"{time_in_figures(change.at)} {change.kind} {_bare_line(change.fact)}" for change in made]
+    lines = [f"{time_in_figures(change.at)} {change.kind} {_fact_line_unmarked(change.fact)}" for change in made]
     return ToolAnswer("\n".join([DATA, *lines]), data)
 
 
-def _line(fact: Fact) -> str:
-    """Return *fact* as one line of a list: "- ", the sentence, its period and its id."""
+def _fact_line(fact: Fact) -> str:
     return render_fact(fact, set())
 
 
@@ -206,17 +204,13 @@ async def preview_statement(call: ToolCall, asked: JudgeArguments) -> ToolAnswer
     """Preview the changes that a statement would make, without storing it; if a fact is named, only effects on it."""
     preview = await call.memory.episodes.apreview(asked.content, speaker=call.caller.user, namespace=call.namespace)
     if asked.fact:
-        existing = await _get(call, asked.fact)
+        existing = await _get_fact(call, asked.fact)
         verdicts = tuple(verdict for verdict in preview.verdicts if verdict.existing == existing.id)
         preview = preview.model_copy(update={"verdicts": verdicts})
-    return ToolAnswer("\n".join([DATA, *_describe(preview)]), dump(preview))
+    return ToolAnswer("\n".join([DATA, *_describe_preview(preview)]), dump(preview))
 
 
-def _describe(preview: Preview) -> list[str]:
-    """Describe *preview* as lines of text: facts that would be new, end or wait for review, known facts, and the cost.
-
-    The cost is that of remembering the message. A message that would be skipped gives a single line.
-    """
+def _describe_preview(preview: Preview) -> list[str]:
     if preview.skipped:
         return [f"It would be saved and not read: {quote(preview.skipped)}."]
     lines = [f"{label}: {quote(sentence)}" for field, label in CHANGES for sentence in getattr(preview, field)]
@@ -241,16 +235,15 @@ async def compare_beliefs(call: ToolCall, asked: CompareArguments) -> ToolAnswer
     if ID.fullmatch(parse_fact_id(asked.first)) and ID.fullmatch(parse_fact_id(asked.second)):
         return await _compare_facts(call, asked)
     before, after = [await _believed_at(call, asked, which) for which in ("first", "second")]
-    gone, new = _without(before, after), _without(after, before)
-    lines = [f"- {_bare_line(fact)}" for fact in gone[:MOST]]
-    lines += [f"+ {_bare_line(fact)}" for fact in new[:MOST]]
+    gone, new = _facts_not_in(before, after), _facts_not_in(after, before)
+    lines = [f"- {_fact_line_unmarked(fact)}" for fact in gone[:MOST]]
+    lines += [f"+ {_fact_line_unmarked(fact)}" for fact in new[:MOST]]
     text = "\n".join([DATA, "- believed at the first time only, + at the second only.", *(lines or ["No difference."])])
     return ToolAnswer(text, {"first": list(map(view_fact, gone[:MOST])), "second": list(map(view_fact, new[:MOST]))})
 
 
 async def _compare_facts(call: ToolCall, asked: CompareArguments) -> ToolAnswer:
-    """Return the fields in which two facts differ, and the stored verdicts on them ("duplicate", "supersedes" etc.)."""
-    one, other = await _get(call, asked.first), await _get(call, asked.second)
+    one, other = await _get_fact(call, asked.first), await _get_fact(call, asked.second)
     differing: dict[str, list[str]] = {}
     for name in COMPARED:
         values = [str(getattr(one, name)), str(getattr(other, name))]
@@ -262,7 +255,7 @@ async def _compare_facts(call: ToolCall, asked: CompareArguments) -> ToolAnswer:
         for review in await call.memory.reviews.averdicts(one.id, namespace=call.namespace, limit=MOST_FACTS)
         if {review.pending.id, review.existing.id} == ids
     ]
-    lines = [DATA, f"1. {_bare_line(one)}", f"2. {_bare_line(other)}"]
+    lines = [DATA, f"1. {_fact_line_unmarked(one)}", f"2. {_fact_line_unmarked(other)}"]
     lines += [f"{name}: {quote(values[0])} / {quote(values[1])}" for name, values in differing.items()]
     lines += [f"Verdict: {one['kind']} ({one['confidence']:.2f}). {quote(one.get('reason', ''))}" for one in verdicts]
     if not verdicts:
@@ -284,22 +277,19 @@ async def _believed_at(call: ToolCall, asked: CompareArguments, which: str) -> l
     return found
 
 
-def _without(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
-    """Return the elements of *facts* that are not in *others*; the same fact with other dates counts as different."""
+def _facts_not_in(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
     known = {(fact.id, fact.valid_at, fact.invalid_at) for fact in others}
     return [fact for fact in facts if (fact.id, fact.valid_at, fact.invalid_at) not in known]
 
 
-async def _get(call: ToolCall, id_: str) -> Fact:
-    """Return the fact with the id *id_*, which may begin with ``fact:``. Raises `NotFound` if it does not exist."""
+async def _get_fact(call: ToolCall, id_: str) -> Fact:
     fact = await call.memory.facts.aget(parse_fact_id(id_), namespace=call.namespace)
     if fact is None:
         raise NotFound(f"fact {id_[:100]!r} not found; recall and history show the ids")
     return fact
 
 
-def _bare_line(fact: Fact) -> str:
-    """Return *fact* as a line of text with its period and id, without the list marker "- "."""
+def _fact_line_unmarked(fact: Fact) -> str:
     return render_fact(fact, set()).removeprefix("- ")
 
 

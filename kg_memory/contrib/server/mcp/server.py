@@ -76,7 +76,6 @@ class MemoryServer:
         )
 
     async def _list_tools(self, request: Request, _: PaginatedRequestParams | None) -> ListToolsResult:
-        """Return the tools that the caller may use, according to its API key and its profile."""
         caller = self._find_caller(request)
         return ListToolsResult(tools=[tool.describe() for tool in TOOLS.values() if tool.is_offered(caller)])
 
@@ -98,19 +97,18 @@ class MemoryServer:
         except AnswerNeeded as question:
             return question.result
         except KGMemoryError as error:
-            return _result(name_calls(str(error), INSTEAD), is_error=True)
+            return _to_tool_result(name_calls(str(error), INSTEAD), is_error=True)
         except MCPError:
             raise
         except Exception as error:
             logger.error("tool %s failed: %s", tool.name, describe_error(error))  # noqa: TRY400 - may quote
             logger.debug("tool %s failed", tool.name, exc_info=error)
-            return _result(FAULT, is_error=True)
-        return _result(answer.text, data=answer.data)
+            return _to_tool_result(FAULT, is_error=True)
+        return _to_tool_result(answer.text, data=answer.data)
 
 
-def _result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:
-    """Return *text* and *data* as the result of an MCP tool call, without characters that UTF-8 cannot encode."""
-    storable = text.encode("utf-8", "replace").decode()
+def _to_tool_result(text: str, data: dict[str, Any] | None = None, *, is_error: bool = False) -> CallToolResult:
+    storable = text.encode("utf-8", "replace").decode()  # without lone surrogates, which cannot be sent
     return CallToolResult(content=[TextContent(type="text", text=storable)], structured_content=data, is_error=is_error)
 
 

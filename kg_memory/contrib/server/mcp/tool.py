@@ -138,7 +138,7 @@ class Tool:
         return ListedTool(
             name=self.name,
             description=" ".join(inspect.cleandoc(about).split()),
-            input_schema=_shorten(self.arguments.model_json_schema()),
+            input_schema=_shorten_schema(self.arguments.model_json_schema()),
             output_schema={"type": "object", "properties": fields},
             annotations=ToolAnnotations(open_world_hint=False, **hints),
         )
@@ -155,13 +155,12 @@ class Tool:
         return await self.handle(call, asked)
 
     def _explain(self, error: ValidationError) -> str:
-        """Return *error* as a message for the model, with the names of the arguments that the tool has."""
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
         takes = ", ".join(self.arguments.model_fields) or "no arguments"
         return f"{self.name} takes {takes}; {problems}"[:LONGEST_ERROR]
 
 
-def _shorten(schema: JsonSchema) -> JsonSchema:
+def _shorten_schema(schema: JsonSchema) -> JsonSchema:
     """Return a JSON *schema* without titles, null defaults and limits of numbers, which the model does not need."""
     properties = {name: _shorten_property(value) for name, value in schema.get("properties", {}).items()}
     short: JsonSchema = {"type": "object", "properties": properties}
@@ -171,7 +170,6 @@ def _shorten(schema: JsonSchema) -> JsonSchema:
 
 
 def _shorten_property(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of one argument without title, default, limits and the type ``null``, to save tokens."""
     kinds = [kind for kind in schema.get("anyOf", ()) if kind.get("type") != "null"]
     whole = {**schema, **(kinds[0] if len(kinds) == 1 else {})}
     left_out = {"title", "default", "minimum", "maximum", *(["anyOf"] if kinds else [])}
