@@ -57,9 +57,9 @@ def answer(prompt: str, fields: Fields) -> Answer:
 
 
 def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Parse:
-    """Extract the mentions and statements from *message*, a dict as in a prompt; code blocks are skipped.
+    """Extract entities and facts from *message*, ``{"content": "...", "speaker": "Ann"}``, outside its code blocks.
 
-    *previous* messages are used to resolve pronouns. *names* are known names of entities.
+    *previous*: earlier messages, to find the meaning of "he" and "she". *names*: names of known entities.
     """
     content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
     speaker = message.get("speaker") or None
@@ -69,10 +69,7 @@ def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[s
 
 
 def _find_turns(content: str) -> list[re.Match[str]]:
-    """Return the regular expression matches for the beginnings of messages ("Ann: ...") in a transcript.
-
-    The list is empty if *content* is not a transcript.
-    """
+    """Return a match for each "Ann: " that begins a message in a transcript; [] if *content* is no transcript."""
     turns = list(_TURN.finditer(content))
     names, lines = {turn["name"] for turn in turns}, sum(1 for line in content.splitlines() if line.strip())
     spoken = len(content) - sum(len(turn[0]) for turn in turns)
@@ -82,10 +79,6 @@ def _find_turns(content: str) -> list[re.Match[str]]:
 
 
 def _read_turns(content: str, turns: list[re.Match[str]], previous: Sequence[Fields], names: Sequence[str]) -> Parse:
-    """Extract the mentions and statements from the transcript *content*, whose messages have different speakers.
-
-    *turns* are the matches for the beginnings of messages ("Ann: ...").
-    """
     mentions: list[Mention] = []
     statements: list[TextStatement] = []
     for turn, after in zip_longest(turns, turns[1:]):
@@ -105,7 +98,7 @@ def _read_content(content: str, speaker: str | None, previous: Sequence[Fields],
 
 @lru_cache(maxsize=4)  # it is asked for entities, and then for facts
 def _read_names(content: str, speaker: str) -> Parse:
-    """Extract only the names from an assistant's message, no statements, because advice states no personal facts."""
+    """Extract the names from an assistant's message, and no facts: its advice states none about the user."""
     if is_chinese(content):
         mentions = read_chinese(content, Scene(speaker)).mentions
     else:
@@ -124,9 +117,9 @@ def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]
 
 
 def _last_person(previous: Sequence[Fields], present: set[str | None]) -> Mention | None:
-    """Return the person to whom "he" or "she" refers: the last one named in the two previous messages, or None.
+    """Return the person meant by "he" or "she": the last one named in the two previous messages, or None.
 
-    People in *present*, such as the speaker, do not count.
+    People in *present*, the speaker and the listener, do not count.
     """
     for message in reversed(previous[-2:]):
         content = message["content"][:_LONGEST_BEFORE]
@@ -147,9 +140,9 @@ def _people(content: str, speaker: str | None) -> tuple[Mention, ...]:
 
 
 def _extract(fields: Fields) -> Answer:
-    """Answer the prompt for entities by rules, without a model: ``{"entities": [{"name": "Ann", "type": "Person"}]}``.
+    """Return the entities of the message ``fields["episode"]``: ``{"entities": [{"name": "Ann", "type": "Person"}]}``.
 
-    *fields* are the values in the prompt, such as the message ("episode"). Each entity is returned once.
+    Each is returned once.
     """
     episode, types = fields["episode"], list(fields.get("entity_types") or ())
     if episode["kind"] == "json":
@@ -166,9 +159,9 @@ def _extract(fields: Fields) -> Answer:
 
 
 def _to_user_type(type_: str, types: Sequence[str]) -> str:
-    """Convert *type_*, a built-in entity type such as "Place", to one of *types*, the user's entity types.
+    """Convert a built-in entity type to one of *types*, which the user has defined: "Place" -> "Location".
 
-    It is the same name or a synonym ("Location"), or else the first of *types*; "Entity" if *types* is empty.
+    Without a synonym, it is the first of *types*; "Entity" if *types* is empty.
     """
     names = {name.casefold(): name for name in types}
     synonyms = (type_.casefold(), *_SYNONYMS.get(type_, ()))
@@ -176,15 +169,13 @@ def _to_user_type(type_: str, types: Sequence[str]) -> str:
 
 
 def _reflect(_fields: Fields) -> Answer:
-    """Answer the prompt for missed and unsupported entities: always none."""
     return {"missed": [], "unsupported": []}
 
 
 def _facts(fields: Fields) -> Answer:
-    """Answer the prompt for facts by rules, without a model: ``{"facts": [{"subject": 0, "objects": [1], ...}]}``.
+    """Return the facts of the message ``fields["episode"]``: ``{"facts": [{"subject": 0, "objects": [1], ...}]}``.
 
-    *fields* are the values in the prompt: the message ("episode") and the entities. A fact refers to an entity by its
-    id in the prompt.
+    The numbers are ids of entities, which are listed in ``fields["entities"]``.
     """
     episode, entities = fields["episode"], [facts.GivenEntity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
@@ -197,10 +188,9 @@ def _facts(fields: Fields) -> Answer:
 
 
 def _read(fields: Fields) -> Answer:
-    """Extract entities and facts from a message by rules: ``{"entities": [{"name": "Ann", ...}], "facts": [...]}``.
+    """Return the entities and the facts of the message ``fields["episode"]``: ``{"entities": [...], "facts": [...]}``.
 
-    *fields*: the values in the prompt, such as the message ("episode"). A fact has the names of its entities:
-    ``{"subject": "Ann", "objects": ["Oslo"], ...}``.
+    A fact has the names of its entities, not their ids: ``{"subject": "Ann", "objects": ["Oslo"], ...}``.
     """
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
@@ -215,10 +205,9 @@ def _read(fields: Fields) -> Answer:
 
 
 def _resolve(fields: Fields) -> Answer:
-    """Answer the prompt that matches new entities with existing ones by comparing names, without a model.
+    """Match each new entity in ``fields["entities"]`` with one of its "candidates" (existing entities) by name.
 
-    *fields* are the values in the prompt: the new entities, each with existing ones as "candidates". In the answer,
-    "same_as" is the id of the candidate that is the same entity, or None.
+    In the answer, "same_as" is the id of the matching candidate, or None.
     """
     resolutions = []
     for entity in fields["entities"]:
@@ -232,10 +221,6 @@ def _resolve(fields: Fields) -> Answer:
 
 
 def _match(entity: Fields) -> Fields | None:
-    """Return the existing entity among the "candidates" of *entity* that is the same entity, or None.
-
-    If several candidates may be the same, one is returned only if its name is equal.
-    """
     fitting = [candidate for candidate in entity["candidates"] if _may_be(entity, candidate)]
     key = facts.name_key(entity["name"])
     exact = [candidate for candidate in fitting if facts.name_key(candidate["name"]) == key]
@@ -251,11 +236,6 @@ def _may_be(entity: Fields, candidate: Fields) -> bool:
 
 
 def _judge(fields: Fields) -> Answer:
-    """Compare new facts with existing facts: ``{"verdicts": [{"fact": 0, "known": 1, "verdict": "supersedes"}]}``.
-
-    *fields*: the values in the prompt: the new facts ("facts"), each with "existing" facts to compare. Unrelated pairs
-    are left out.
-    """
     verdicts = []
     for fact in fields["facts"]:
         new = JudgedFact.model_validate(fact)
@@ -268,13 +248,10 @@ def _judge(fields: Fields) -> Answer:
 
 
 def _predicates(fields: Fields) -> Answer:
-    """Answer the prompt for standard names of predicates, without a model: each name stays as it is.
-
-    The caller replaces known synonyms before it asks.
-    """
     predicates = []
     for predicate in fields["predicates"][:MOST]:
         name = predicate["name"]
+        # The caller has already replaced known synonyms.
         predicates.append({"name": name, "canonical": name, "one_at_a_time": has_one_value(name)})
     return {"predicates": predicates}
 
@@ -299,14 +276,11 @@ def _community(fields: Fields) -> Answer:
 
 
 def _score(fields: Fields) -> Answer:
-    """Answer the prompt that rates how relevant texts are to a question, without a model: from 0 to 10 for each text.
-
-    The rating is the cosine similarity of the words. *fields* are the values in the prompt.
-    """
     question = set(terms(fields["question"]))
     scores = []
     for text in fields["texts"]:
         words = set(terms(text["text"]))
+        # the cosine similarity of the word sets
         common = len(question & words) / math.sqrt(len(question) * len(words)) if question and words else 0.0
         scores.append({"text": text["id"], "relevance": 10 * common})
     return {"scores": scores}

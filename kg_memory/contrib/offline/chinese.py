@@ -76,7 +76,6 @@ _FLAGS = {"nr": PERSON, "nrt": PERSON, "nrfg": PERSON, "ns": PLACE, "nt": ORGANI
 
 @cache
 def _jieba() -> ModuleType | None:
-    """Return jieba's module that tags words by part of speech, or None if jieba is not installed."""
     try:
         import jieba  # noqa: PLC0415 - optional, and half a second to load
         import jieba.posseg  # noqa: PLC0415
@@ -107,7 +106,6 @@ def read_chinese(content: str, scene: Scene) -> Parse:
 
 
 def _find_mentions(text: str, scene: Scene) -> list[Mention]:
-    """Return the mentions of titles, relatives, names and topics in a Chinese *text*; *scene* has known names."""
     mentions = [Mention(m.start(1), m.end(1), m[1], PRODUCT, named=True) for m in _TITLE.finditer(text)]
     mentions += _find_relatives(text, scene)
     mentions += [Mention(m.start("name"), m.end("name"), m["name"], PERSON, named=True) for m in _CALLED.finditer(text)]
@@ -116,7 +114,7 @@ def _find_mentions(text: str, scene: Scene) -> list[Mention]:
             kind = PLACE if _PLACE.fullmatch(name) else PERSON
             places = re.finditer(re.escape(name), text)
             mentions += [Mention(m.start(), m.end(), name, kind, named=True) for m in places]
-    mentions += _words_by_tag(text)
+    mentions += _find_by_part_of_speech(text)
     mentions += [Mention(m.start(), m.end(), m[0], PLACE, named=True) for m in _PLACE.finditer(text)]
     mentions += [Mention(m.start(), m.end(), m[0], PRODUCT, named=True) for m in _LATIN.finditer(text) if len(m[0]) > 1]
     return _name_relatives(drop_overlaps(mentions))
@@ -136,7 +134,10 @@ def _name_relatives(mentions: list[Mention]) -> list[Mention]:
 
 
 def _find_relatives(text: str, scene: Scene) -> Iterator[Mention]:
-    """Yield the speaker's relatives: 李娜 for 我姐姐李娜 (my sister Li Na), Ann的妈妈 for Ann's 我妈妈 (my mother)."""
+    """Yield a mention of each relative of the speaker: 李娜 in 我姐姐李娜 (my sister Li Na).
+
+    A relative without a name is named after the speaker: Ann的妈妈 (Ann's mother) for 我妈妈 (my mother).
+    """
     for match in _RELATIVE.finditer(text):
         kin = match["kin"]
         if match["name"]:
@@ -148,11 +149,7 @@ def _find_relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
-def _words_by_tag(text: str) -> tuple[Mention, ...]:
-    """Return mentions of the names and nouns that jieba finds in *text* by their parts of speech.
-
-    Without jieba, only names that end in a word for a city, company or the like are found.
-    """
+def _find_by_part_of_speech(text: str) -> tuple[Mention, ...]:
     tagger = _jieba()
     if tagger is None:
         return tuple(
@@ -184,7 +181,7 @@ def _words_by_tag(text: str) -> tuple[Mention, ...]:
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
     """Split *text* with jieba, and yield (word, part-of-speech tag) for each word.
 
-    Words that jieba does not know are found only at the start of a long text, since that is slow.
+    The search for unknown words is slow: in a long text, it ends when the budget `_MOST_UNKNOWN` is spent.
     """
     budget = _MOST_UNKNOWN
     is_short = len(text) * _RARE <= budget or _cost(tagger, text) <= budget
@@ -200,9 +197,9 @@ def _cost(tagger: ModuleType, text: str) -> int:
 
 
 def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> None:
-    """Append the noun *word* to *mentions*, or merge it with the noun or name directly before it.
+    """Append the noun *word* to *mentions*, or merge it with the noun directly before it: 开源 + 项目 -> 开源项目.
 
-    开源 (open source) and 项目 (project) become 开源项目. *start* and *end* are its position in the text.
+    *start* and *end* are its position in the text.
     """
     last = mentions[-1] if mentions else None
     organisation = word in _ORGANISATIONS
@@ -218,10 +215,9 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 
 
 def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main: Mention | None) -> list[TextStatement]:
-    """Return the facts that a Chinese sentence states: one for each verb phrase that the rules know.
+    """Return the facts that a Chinese sentence states: one for each known verb or, without any, one general fact.
 
-    If there is none, it is one fact that links the entities mentioned. *found* are the mentions in the sentence. *main*
-    is the first entity that the text names.
+    *found* are the entities mentioned in the sentence. *main* is the first entity that the text names.
     """
     start, text = sentence.start, sentence.text
     speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
@@ -245,7 +241,6 @@ def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main:
 
 
 def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[TextStatement]:
-    """Return *statements*, each with `clause` set to the position of its clause in the text."""
     start = sentence.start
     verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
     placed = []
@@ -258,10 +253,9 @@ def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[T
 def _link_mentions(
     sentence: Sentence, mentions: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[TextStatement]:
-    """Return one statement that links the subject of a sentence without a known verb to its other entities, or [].
+    """Return one general fact about the entities in a sentence without a known verb: [(Ann, SAYS_ABOUT, Oslo)].
 
-    An example is [(Ann, SAYS_ABOUT, Oslo)]. *mentions*: the entities in the sentence. The subject is *speaker* or, if
-    None, *main*, the first entity in the message.
+    The subject is *speaker* or, if None, *main*. The list is empty without a subject or another entity.
     """
     subject = speaker or main
     if subject is None:
@@ -277,11 +271,6 @@ def _link_mentions(
 def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
 ) -> TextStatement | None:
-    """Return the fact that a verb in a Chinese sentence states, such as (Ann, LIVES_IN, Oslo); None without a fact.
-
-    *match* is the verb, found by *pattern*. *inside* are the entities in the sentence. *speaker* is the default
-    subject.
-    """
     text, offset = sentence.text, sentence.start
     subject = _find_subject(text[: match.start()], offset, inside, speaker)
     if subject is None:
@@ -312,10 +301,7 @@ def _read_match(
 
 
 def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, Change] | None:
-    """Return (predicate, change) for a verb, such as ("LIVES_IN", "ends"); None if the verb states no fact.
-
-    *match* is the position of the verb in *text*, and *pattern* the pattern that it matches.
-    """
+    """Return (predicate, change) of the verb *match* in *text*: ("LIVES_IN", "ends"); None if it states no fact."""
     change, predicate, before = pattern.change, pattern.predicate, text[: match.start()]
     lead = _COMMA.split(before)[-1]
     if is_unreal_chinese(text, match.span()):
@@ -334,10 +320,9 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Return (predicate, change) of a Chinese verb, corrected if its 不 means "not", not "no longer".
+    """Distinguish "not" from "no longer": 不住在 gives ("NOT_LIVES_IN", "is"), 不再住在 gives ("LIVES_IN", "ends").
 
-    ``("LIVES_IN", "ends")`` of 不住在 becomes ``("NOT_LIVES_IN", "is")``. *before*: the text before the verb. *clause*:
-    the text from the verb on.
+    *before* and *clause* are the text before the verb, and from the verb on. Other verbs keep *predicate* and *change*.
     """
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
@@ -362,11 +347,10 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 
 
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
-    """Convert the words after a verb to its object, a mention of type *kind*, or return None.
+    """Return the matched *words* after a verb as its object, a mention of type *kind*; None if they name nothing.
 
-    It is None if the words are too long, or particles without a meaning. *words*: a match of the words after the verb.
-    If *kind* is a place or a person, and a named entity in *objects* begins with these words, that entity is returned
-    instead.
+    For a place or a person, a longer or shorter name in *objects* that begins at the same index is preferred.
+    *offset* is the index of the sentence in the message.
     """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))

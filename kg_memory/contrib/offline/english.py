@@ -63,7 +63,7 @@ _LIGHT = lexicon.AUXILIARIES | lexicon.FUNCTION | set("my our all both ve m s d 
 
 
 def _all_light(words: Sequence[str]) -> bool:
-    """Return whether *words* are all function words or adverbs, which may be between a subject and its verb."""
+    """Return whether *words* may stand between a subject and its verb: all are function words or adverbs."""
     return all(word in _LIGHT or word.endswith("ly") for word in words)
 
 
@@ -85,18 +85,15 @@ def read_english(content: str, scene: Scene) -> Parse:
         mentions += named
         main = main or (named[0] if named else None)
         if not sentence.asks and says_something(sentence.text):
-            _append(statements, _SentenceReader(sentence, inside, scene, last_person, main).read(), sentence)
+            _append_or_extend(statements, _SentenceReader(sentence, inside, scene, last_person, main).read(), sentence)
         present = (scene.speaker, scene.listener)
         people = [mention for mention in named if mention.type == PERSON and mention.name not in present]
         last_person = people[-1] if people else last_person
     return Parse(tuple(mentions), tuple(statements))
 
 
-def _append(statements: list[TextStatement], new: list[TextStatement], sentence: Sentence) -> None:
-    """Append the statements *new* of *sentence*, or extend the last one if the sentence only continues it.
-
-    A continuation is a sentence such as "It was so loud".
-    """
+def _append_or_extend(statements: list[TextStatement], new: list[TextStatement], sentence: Sentence) -> None:
+    """Append the facts *new* of *sentence*, or extend the last one if the sentence continues it: "It was loud"."""
     last = statements[-1] if statements else None
     weak = len(new) == 1 and new[0].predicate == GENERAL
     near = last is not None and sentence.start - last.quote[1] <= 3 and sentence.end - last.quote[0] <= LONGEST
@@ -112,15 +109,14 @@ def _append(statements: list[TextStatement], new: list[TextStatement], sentence:
 
 
 class _SentenceReader:
-    """Extracts the statements (stated facts) of one English sentence.
+    """Extracts the facts that one English sentence states.
 
-    *inside* are the mentions in it, *person* is whom "he" means, and *main* the first entity that the text names.
+    *inside*: the entities in it. *person*: the meaning of "he" or "she". *main*: the first entity in the text.
     """
 
     def __init__(
         self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
     ) -> None:
-        """Store the arguments, which the class describes."""
         self.sentence = sentence
         self.text, self.start, self.end = sentence.text, sentence.start, sentence.end
         self.scene = scene
@@ -134,7 +130,7 @@ class _SentenceReader:
 
     def read(self) -> list[TextStatement]:
         """Return the statements of the sentence: those of its verbs or, without any, one about all its entities."""
-        statements = [statement for match in self._matches() for statement in self._read_match(*match)]
+        statements = [statement for match in self._find_verbs() for statement in self._read_match(*match)]
         told_by = None if is_disclaimed(self.text, len(self.text) - 1) else self.speaker
         statements = self._with_clauses(statements)
         used = {mention.name for one in statements for mention in (one.subject, *one.objects)}
@@ -149,7 +145,7 @@ class _SentenceReader:
         return choose_statements([*statements, *kinship])
 
     def _with_clauses(self, statements: Sequence[TextStatement]) -> list[TextStatement]:
-        """Set `clause` of each statement to the position of its clause, and remove objects outside of the clause."""
+        """Set the clause of each statement, and drop objects outside of it, but keep the first if all are outside."""
         verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
         dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 else []
         placed = []
@@ -182,8 +178,7 @@ class _SentenceReader:
 
     # Statements of the sentence.
 
-    def _matches(self) -> list[tuple[Pattern, int, int]]:
-        """Find all verbs that match a verb pattern; return (pattern, start, end) in text order, without overlaps."""
+    def _find_verbs(self) -> list[tuple[Pattern, int, int]]:
         text = self.text.replace("’", "'")
         matches: list[tuple[Pattern, int, int]] = []
         for pattern in ENGLISH:
@@ -194,12 +189,10 @@ class _SentenceReader:
         return sorted(matches, key=lambda match: match[1])
 
     def _is_in_name(self, start: int, end: int) -> bool:
-        """Return whether the verb at *start* to *end* is in fact part of a name, as in "Will lives in Oslo"."""
         spans = ((one.start - self.start, one.end - self.start) for one in self.mentions if one.named and not one.kin)
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[TextStatement]:
-        """Return the facts that the verb ``text[start:end]`` states, such as [(Ann, LIVES_IN, Oslo)] for "lives in"."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()
@@ -228,7 +221,10 @@ class _SentenceReader:
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
-        """Return (predicate, change) of the verb at *span* for its object *thing*: ("LIVES_IN", "ends"); or None."""
+        """Return (predicate, change) of the verb at *span* with the object *thing*, as ("LIVES_IN", "ends").
+
+        The result is None if the verb states no fact.
+        """
         meaning = interpret_verb(pattern.predicate, pattern.change, self.verbal, span)
         if meaning is None or not fits(pattern, self.text[span[0] : thing.start - self.start], thing):
             return None
@@ -278,9 +274,9 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _link_mentions(self, unused: Sequence[Mention]) -> list[TextStatement]:
-        """Return one statement that links the sentence's subject to mentions that are not linked by a verb (*unused*).
+        """Return one general fact about entities that no verb in the sentence has as object: [(Ann, SAYS_ABOUT, Oslo)].
 
-        An example is [(Ann, SAYS_ABOUT, Oslo)]. The result is [] without a subject, and for advice and general remarks.
+        *unused*: these entities. The list is empty without a subject, and for advice and general remarks.
         """
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
         subject = self.speaker or (self.person if pronoun else None) or self.main or (unused[0] if unused else None)
@@ -300,15 +296,15 @@ class _SentenceReader:
     # Subjects and objects.
 
     def _find_subject(self, before: str, *, allow_unnamed: bool = False) -> Mention | None:
-        """Return the subject of the verb that follows the text *before*: the mention of Ann for "Ann", or None.
+        """Return the subject of the verb that follows the text *before*; None if it is unclear.
 
-        A pronoun gives the person that it means. *allow_unnamed*: accept a thing without a name, such as "the car".
+        A pronoun gives the person it means: the speaker for "I". *allow_unnamed*: accept a thing such as "the car".
         """
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
         if pronoun is not None and _all_light(words[pronoun + 1 :]):
-            return self._person(words[pronoun].split("'")[0], len(before))
+            return self._resolve_pronoun(words[pronoun].split("'")[0], len(before))
         name = self._name_before(before, len(before) - len(lead), allow_unnamed=allow_unnamed)
         if name is not None or not _all_light(words):
             return name
@@ -317,7 +313,7 @@ class _SentenceReader:
         # The verb follows "and" or a comma, and has the subject of the previous verb.
         earlier = _SUBJECT.findall(before[: len(before) - len(lead)])
         if earlier:
-            return self._person(earlier[-1].casefold(), len(before))
+            return self._resolve_pronoun(earlier[-1].casefold(), len(before))
         first = self.mentions[0] if self.mentions else None
         if first is not None and first.named and (first.start == self.start or (first.kin and _OWN.match(self.text))):
             return first
@@ -325,8 +321,7 @@ class _SentenceReader:
         acts = bool(opening) and (_all_light(opening) or opening[0] in lexicon.VERB_FORMS)
         return (self.speaker or self.main) if acts else None
 
-    def _person(self, pronoun: str, at: int) -> Mention | None:
-        """Return the person that *pronoun* means: the speaker for "I", the last person before *at* for "he", "she"."""
+    def _resolve_pronoun(self, pronoun: str, at: int) -> Mention | None:
         if pronoun in ("i", "we"):
             return self.speaker
         if pronoun not in ("he", "she"):
@@ -336,10 +331,9 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, allow_unnamed: bool) -> Mention | None:
-        """Return the last entity mentioned in ``before[begin:]`` if it can be the subject of the next verb; else None.
+        """Return the last entity in the clause ``before[begin:]`` if it can be the subject of the next verb, else None.
 
-        Only light words, such as "really", may stand between the entity and the verb. They alone may also stand before
-        the entity if it has a name and is no person, relative or organisation. *begin*: where the verb's clause begins.
+        Only light words, such as "really", may follow it. Before a named thing or place, only such words may stand.
         *allow_unnamed*: accept a thing without a name, such as "the car".
         """
         for mention in reversed(self.mentions):

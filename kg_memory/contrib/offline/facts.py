@@ -86,11 +86,10 @@ def is_same_name(first: str, second: str, type_: str = "") -> bool:
     if type_ == PERSON:
         short, long = sorted((key.split() for key in keys), key=len)
         return bool(short) and len(short) < len(long) and (long[: len(short)] == short)
-    return _initials(first) == second or _initials(second) == first
+    return _acronym(first) == second or _acronym(second) == first
 
 
-def _initials(name: str) -> str:
-    """Return the acronym of *name*: "International Business Machines" -> "IBM"; "" for a single word."""
+def _acronym(name: str) -> str:
     words = [word for word in re.findall(r"[A-Za-zÀ-ɏ]+", name) if word.casefold() not in _SMALL_WORDS]
     return "".join(word[0].upper()[0] for word in words) if len(words) > 1 else ""
 
@@ -158,12 +157,12 @@ def write_facts(
 def _write_fact(
     statement: TextStatement, reading: Parse, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
-    """Return the sentence, quote, dates and confidence of *statement*, as a dict with fields of `ExtractedFact`.
+    """Return *statement* as a fact without its entities: ``{"sentence": ..., "quote": ..., "valid_at": ..., ...}``.
 
-    *reading* is all that was extracted from *content*, the message, which *speaker* wrote at the time *at*.
+    *content*: the message, by *speaker* at the time *at*. *reading*: all entities and facts in it.
     """
     words = content[statement.start : statement.end]
-    dates = [date for date in find_dates(words, at) if not _is_name(date, statement.start, reading)]
+    dates = [date for date in find_dates(words, at) if not _is_in_person_name(date, statement.start, reading)]
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
     own = _own_dates(statement, reading.statements, words, dates)
     begin, end = _period(statement, own, content, at)
@@ -187,11 +186,7 @@ def _write_fact(
     }
 
 
-def _is_name(date: DateMention, offset: int, reading: Parse) -> bool:
-    """Return whether *date*, such as "May", is not a date but a person's name; *reading* has the names in the text.
-
-    *offset* is the position in the content of the sentence that contains the date.
-    """
+def _is_in_person_name(date: DateMention, offset: int, reading: Parse) -> bool:
     start, end = date.start + offset, date.end + offset
     return any(one.start <= start and end <= one.end for one in reading.mentions if one.named and one.type == PERSON)
 
@@ -214,8 +209,8 @@ def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEn
                 "objects": [object_],
                 "sentence": field.sentence[:2000],
                 "quote": field.quote[:4000],
-                "valid_at": _rewrite_date(field.valid_at),
-                "invalid_at": _rewrite_date(field.invalid_at),
+                "valid_at": _normalise_date(field.valid_at),
+                "invalid_at": _normalise_date(field.invalid_at),
                 "edge_type": "semantic",
                 "confidence": 0.9,
             }
@@ -239,8 +234,7 @@ def _write_date(moment: datetime, dates: Sequence[DateMention], at: datetime) ->
     return full[:length] if whole else full
 
 
-def _rewrite_date(date: str | None) -> str | None:
-    """Convert *date*, from a JSON record, to ISO 8601 with the same precision; None if it is not a date."""
+def _normalise_date(date: str | None) -> str | None:
     period = parse_period(date)
     if period is None or period.start is None:
         return None
@@ -290,7 +284,7 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
 def _temporary_period(dates: Sequence[DateMention], at: datetime) -> Period:
     """Return (start, end) of a temporary state, such as "staying in Rome until Friday".
 
-    The message was written at *at*. The result is the first of its *dates* that has not ended by then, or (None, None).
+    The result is the first of *dates* that has not ended at the time *at* of the message, or (None, None).
     """
     for date in dates:
         start, end = date.interval.start, date.interval.end

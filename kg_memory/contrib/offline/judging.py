@@ -35,7 +35,6 @@ _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 
 
 def _first_instant(text: str | None) -> str | None:
-    """Return the start of the time that *text* names: "2024-05" -> "2024-05-01T00:00:00+00:00"; None without a date."""
     period = parse_period(text)
     return period.start.isoformat() if period and period.start else None
 
@@ -99,10 +98,7 @@ def judge_facts(new: JudgedFact, existing: JudgedFact) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two facts about the same subject, in order of storage (`existing`, `new`) and of statement.
-
-    In the latter order, they are called `earlier` and `later`.
-    """
+    """Two facts about one subject: `existing` was stored before `new`, and `earlier` stated before `later`."""
 
     new: JudgedFact
     existing: JudgedFact
@@ -151,11 +147,7 @@ class _Pair:
 
 
 def _judge_dates(pair: _Pair) -> Judgement | None:
-    """Judge two facts that differ only in their dates: "conflicts", and the later fact prevails; else return None.
-
-    They conflict if the later fact is worded as a correction ("not in May"), or if both date a birth or a death to
-    different years.
-    """
+    """Judge facts that differ only in dates: in conflict if one corrects the other, or both date a birth or death."""
     if not says_the_same(pair.new, pair.existing):
         return None
     for new, existing in ((pair.new.valid_at, pair.existing.valid_at), (pair.new.invalid_at, pair.existing.invalid_at)):
@@ -175,10 +167,7 @@ def _judge_opposites(pair: _Pair) -> Judgement | None:
 
 
 def _judge_denial(pair: _Pair) -> Judgement | None:
-    """Judge a fact and its negation ("never", "not now"); return None if neither fact negates the other.
-
-    A later "never" contradicts the fact. Otherwise, the later one normally ends the earlier one.
-    """
+    """Judge a fact and its negation: a later "never" contradicts the fact; else the later normally ends the earlier."""
     for denial, fact in ((pair.new, pair.existing), (pair.existing, pair.new)):
         is_never = denial.predicate == NEVER + fact.predicate
         is_not_now = denial.predicate == NOT + fact.predicate and not pair.ended
@@ -196,16 +185,12 @@ def _judge_repeat(pair: _Pair) -> Judgement | None:
 
 
 def _judge_correction(pair: _Pair) -> Judgement | None:
-    """Judge a later fact that is worded as a correction ("in Lund, not in Uppsala") as "conflicts".
-
-    None if it is not.
-    """
     if not pair.alike or pair.shared_objects:
         return None
     words = pair.later.words
     # "Nordlys, not Acme" is a correction, "Nordlys now, not Acme" a change.
     names_it = any(_denies_name(words, name) for name in pair.earlier.objects)
-    if _takes_back(pair.later):
+    if _is_correction(pair.later):
         # "I live in Lund, not in Uppsala" corrects Uppsala, and no home before it.
         corrects = names_it or (pair.one_at_a_time and _HAS_NOT.search(words) is None)
     else:
@@ -214,21 +199,16 @@ def _judge_correction(pair: _Pair) -> Judgement | None:
 
 
 def _judge_addition(pair: _Pair) -> Judgement | None:
-    """Judge two values, one of which is stated as an addition ("I also live in Lund"); return None for other facts."""
-    if not pair.one_at_a_time or pair.shared_objects or not (_is_added(pair.new) or _is_added(pair.existing)):
+    if not pair.one_at_a_time or pair.shared_objects or not (_is_addition(pair.new) or _is_addition(pair.existing)):
         return None
     return Judgement("complements", SURE, "new", "One value is stated as an addition to the other.")
 
 
 def _judge_temporary(pair: _Pair) -> Judgement | None:
-    """Judge a temporary state ("staying in Rome") beside a lasting one ("lives in Oslo"); None for other facts.
-
-    The verdict is "temporary" if the new fact is the temporary state, and "complements" if the existing fact is.
-    """
     ours, theirs = pair.new.predicate, pair.existing.predicate
     if pair.shared_objects or not (PASSING.get(ours) == theirs or PASSING.get(theirs) == ours or pair.one_at_a_time):
         return None
-    new_passes, existing_passes = _is_passing(pair.new), _is_passing(pair.existing)
+    new_passes, existing_passes = _is_temporary(pair.new), _is_temporary(pair.existing)
     if new_passes and not existing_passes:
         return Judgement("temporary", SURE, "new", "The new fact is a temporary state beside the lasting one.")
     if existing_passes and not new_passes:
@@ -237,7 +217,6 @@ def _judge_temporary(pair: _Pair) -> Judgement | None:
 
 
 def _judge_replacement(pair: _Pair) -> Judgement | None:
-    """Judge two values of a single-valued predicate: the later ends the earlier. Return None for other facts."""
     if not pair.one_at_a_time or pair.shared_objects:
         return None
     if _happens_once(pair):
@@ -255,11 +234,11 @@ _RULES: tuple[Callable[[_Pair], Judgement | None], ...] = (
     _judge_temporary,
     _judge_replacement,
 )
-"""The rules in order; the first one that applies decides."""
+"""The rules in order; a rule that does not apply returns None, and the first one that applies decides."""
 
 
 def _is_field(fact: JudgedFact) -> bool:
-    """Return whether *fact* looks like a fact from a JSON field with one value, such as "Order 17: item is Chair"."""
+    """Return whether the sentence of *fact* has the form of a JSON field with one value: "Order 17: item is Chair"."""
     return fact.sentence.startswith(f"{fact.subject}: ") and " is " in fact.sentence
 
 
@@ -269,39 +248,33 @@ def _began_before(fact: JudgedFact, denial: JudgedFact) -> bool:
 
 
 def _happens_once(pair: _Pair) -> bool:
-    """Return whether both facts state an event that happens once in a life: birth or death."""
     rule = predicates.canonical_predicate(pair.new.predicate)
     once = rule is not None and rule.family in ("birth", "death")
     return pair.alike and (once or all(re.search(r"\bborn\b|出生", fact.words) for fact in (pair.new, pair.existing)))
 
 
-def _takes_back(fact: JudgedFact) -> bool:
-    """Return whether *fact* is worded as a correction of an earlier statement: "I meant Lund", "not in Uppsala"."""
+def _is_correction(fact: JudgedFact) -> bool:
     words = fact.words
     corrects = WORDS["corrects"].search(words) is not None
     return corrects and (WORDS["changes"].search(words) is None or _HAS_NOT.search(words) is not None)
 
 
 def _corrects_date(fact: JudgedFact) -> bool:
-    """Return whether *fact*, which repeats another fact with a new date, is worded as a correction of the old date."""
     corrects = WORDS["corrects"].search(fact.words) is not None and _RETURNS.search(fact.words) is None
     return corrects or _HAS_NOT.search(fact.words) is not None
 
 
 def _denies_name(words: str, name: str) -> bool:
-    """Return whether *words* deny *name*: "not Acme" denies "Acme", and "not in Uppsala" denies "Uppsala"."""
     plain = re.escape(name)
     pattern = rf"(?:\bnot|\bnever|而?不是|并非|没有?)\s?(?:to |in |at |for |a |an |the |从|在|住在|搬到)*{plain}(?!\w)"
     return re.search(pattern, words, re.IGNORECASE) is not None
 
 
-def _is_added(fact: JudgedFact) -> bool:
-    """Return whether *fact* is worded as an addition to other facts, as with "also"."""
+def _is_addition(fact: JudgedFact) -> bool:
     return WORDS["too"].search(fact.words) is not None and _MOVES.search(fact.words) is None
 
 
-def _is_passing(fact: JudgedFact) -> bool:
-    """Return whether *fact* is a temporary state ("staying in Rome"), by its predicate or its words."""
+def _is_temporary(fact: JudgedFact) -> bool:
     return fact.predicate.startswith(("STAYS_IN", "TEMPORARILY_")) or passes(fact.words)
 
 
@@ -322,7 +295,6 @@ def says_the_same(new: JudgedFact, existing: JudgedFact) -> bool:
 
 
 def _differs(ours: str, theirs: str) -> bool:
-    """Return whether two texts differ in a negation or in their numbers."""
     if bool(_NEGATION.search(ours)) != bool(_NEGATION.search(theirs)):
         return True
     return sorted(_NUMBER.findall(ours)) != sorted(_NUMBER.findall(theirs))

@@ -61,8 +61,8 @@ def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -
     *speaker* is the author of the text, and *names* are known names of entities.
     """
     words = split_words(text)
-    people = [*_user(words, speaker), *_find_relatives(words, speaker)]
-    return _complete_names(drop_overlaps([*_titles(text), *people, *_names(words, names), *find_topics(words)]))
+    people = [*_find_user(words, speaker), *_find_relatives(words, speaker)]
+    return _complete_names(drop_overlaps([*_find_titles(text), *people, *_names(words, names), *find_topics(words)]))
 
 
 def _complete_names(mentions: list[Mention]) -> list[Mention]:
@@ -79,8 +79,7 @@ def _complete_names(mentions: list[Mention]) -> list[Mention]:
     return completed
 
 
-def _titles(text: str) -> Iterator[Mention]:
-    """Yield mentions of works, whose titles are in quotation marks, and of e-mail addresses."""
+def _find_titles(text: str) -> Iterator[Mention]:
     yield from (Mention(found.start(), found.end(), found[0], TOPIC, named=True) for found in _ADDRESS.finditer(text))
     for match in _TITLE.finditer(text):
         words = match[1].split()
@@ -92,16 +91,15 @@ def _mention(run: list[Token], kind: str, *, kin: str | None = None) -> Mention:
     return Mention(run[0].start, run[-1].end, " ".join(word.text for word in run), kind, named=True, kin=kin)
 
 
-def _user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield mentions of *speaker* where a sentence starts with the word "User": "User prefers dark mode"."""
+def _find_user(words: list[Token], speaker: str | None) -> Iterator[Mention]:
+    """Yield *speaker* for each "User" that starts a sentence and is followed by a verb: "User prefers dark mode"."""
     for at, word in enumerate(words[:-1]):
         first = at - 1 if at and words[at - 1].low == "the" else at
-        if word.low == "user" and _opens(words, first) and _is_verb(words[at + 1]):
+        if word.low == "user" and _is_first(words, first) and _is_verb(words[at + 1]):
             yield Mention(words[first].start, word.end, speaker or "User", PERSON, named=True)
 
 
 def _is_verb(word: Token) -> bool:
-    """Return whether *word* can be the verb of a sentence directly after its subject."""
     is_form = word.low in lexicon.VERB_FORMS and word.low.endswith(("s", "ed"))
     return not word.capital and (is_form or word.low in lexicon.AUXILIARIES or word.low in ("no", "now", "also"))
 
@@ -161,13 +159,9 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
 
 
 def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
-    """Yield mentions for sequences of capitalised words that are names.
-
-    *names*: known names of entities.
-    """
     familiar = {part.casefold() for name in names for part in name.split()}
     familiar |= {
-        word.low for at, word in enumerate(words) if word.capital and not _opens(words, at) and _may_name(words, at)
+        word.low for at, word in enumerate(words) if word.capital and not _is_first(words, at) and _may_name(words, at)
     }
     small = {word.text for word in words if word.wordy and not word.capital}
     position = 0
@@ -177,12 +171,12 @@ def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
             continue
         end = _name_end(words, position)
         if (
-            not _opens(words, position)
+            not _is_first(words, position)
             or _is_surely_name(words, position, familiar)
             or _is_actor(words, position, end, small)
         ):
             run = words[position:end]
-            yield _mention(run, _kind(words, position, run))
+            yield _mention(run, _type_of(words, position, run))
             position = end
         else:
             position += 1
@@ -193,7 +187,7 @@ def _may_name(words: list[Token], at: int) -> bool:
     word = words[at]
     if not (word.wordy and word.capital) or len(word.text) < 2:
         return False
-    opens = _opens(words, at)
+    opens = _is_first(words, at)
     if word.low in PEOPLE:
         return _names_person(words, at, opens=opens)
     if word.low in _ACRONYMS:
@@ -204,13 +198,13 @@ def _may_name(words: list[Token], at: int) -> bool:
     if opens or word.text.isupper():
         return word.low not in lexicon.STOP and word.low not in lexicon.STARTERS
     # Within a sentence, a capital distinguishes "We use Solid" from "a solid plan".
-    return word.low not in _CALENDAR and (word.low not in lexicon.STOP or _is_title(words, at))
+    return word.low not in _CALENDAR and (word.low not in lexicon.STOP or _is_capitalised_as_name(words, at))
 
 
 def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
     """Return whether a word such as "May" or "Will" is a person's name: yes in "May likes tea", no in "in May".
 
-    *at* is the index of the word in *words*. *opens* is true if the word starts a sentence.
+    *at* is its index. *opens*: the word starts a sentence.
     """
     if not words[at].text.istitle():
         return False
@@ -221,21 +215,19 @@ def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
     return words[at].low not in _MONTHS or words[at - 1].low in _WITH_PERSON - {"and", "called"}
 
 
-def _is_title(words: list[Token], at: int) -> bool:
-    """Return whether the function word at index *at*, such as "Go", is capitalised because it is a name."""
+def _is_capitalised_as_name(words: list[Token], at: int) -> bool:
     before, word = words[at - 1], words[at]
     return word.text.istitle() and before.wordy and not before.capital
 
 
-def _opens(words: list[Token], position: int) -> bool:
-    """Return whether the word at index *position* starts a sentence, where every word is capitalised."""
+def _is_first(words: list[Token], position: int) -> bool:
     return position == 0 or words[position - 1].text in _SENTENCE_START
 
 
 def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]) -> bool:
-    """Return whether the word at index *position*, which starts a sentence, is certainly a name.
+    """Return whether the word at index *position*, the first of its sentence, is certainly a name.
 
-    *familiar* are words that occur in known names, or in names elsewhere in the text.
+    *familiar*: words of known names, and of names elsewhere in the text.
     """
     word = words[position]
     if word.low in familiar or word.low in lexicon.PLACES or word.low in PEOPLE or _is_spelled_as_name(word):
@@ -258,12 +250,11 @@ def _is_spelled_as_name(word: Token) -> bool:
 
 
 def _name_end(words: list[Token], position: int) -> int:
-    """Return the index of the word after the name that starts at *position*; names may contain "of" and numbers."""
     end = position + 1
     while end < len(words) and end - position < 6:
         word = words[end]
         following = words[end + 1] if end + 1 < len(words) else None
-        if _goes_on(word):
+        if _continues_name(word):
             end += 1
         elif word.low in _CONNECTORS and following is not None and following.wordy and following.capital:
             end += 2
@@ -288,18 +279,13 @@ def _is_noun(word: Token) -> bool:
     return small and word.low not in _NO_KIND
 
 
-def _goes_on(word: Token) -> bool:
-    """Return whether *word* is capitalised and can continue the name before it."""
+def _continues_name(word: Token) -> bool:
     if not (word.wordy and word.capital) or word.low in lexicon.STARTERS:
         return False
     return word.low not in lexicon.PRONOUNS or (word.text.isupper() and len(word.text) > 1)
 
 
-def _kind(words: list[Token], position: int, run: list[Token]) -> str:
-    """Return the entity type of a name, such as "Person", to judge by its words and the words around it.
-
-    *run* are the words of the name, and *position* is the index of its first word in *words*.
-    """
+def _type_of(words: list[Token], position: int, run: list[Token]) -> str:
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
     acronym = run[0].text.isupper()

@@ -86,10 +86,9 @@ def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
 
 
 def _object_from_words(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    """Return the verb's object that the words after it name, such as "senior engineer"; None if they name nothing.
+    """Return the matched *words* after a verb as its object, a mention of type *kind*; None if they name nothing.
 
-    *words*: a match. *offset*: the index of the sentence in the message. *kind*: the type of the entity, such as
-    "Place".
+    *offset* is the index of the sentence in the message.
     """
     name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
     lows = name.casefold().split()
@@ -106,14 +105,14 @@ def _object_from_words(words: re.Match[str], offset: int, kind: str) -> Mention 
 
 
 def _is_fuller(free: Mention, mention: Mention) -> bool:
-    """Return whether the phrase *free* contains *mention*, a thing without a name: "senior engineer", "engineer"."""
+    """Return whether *free* contains *mention*, which is not a name: "senior engineer" contains "engineer"."""
     return not mention.named and free.start <= mention.start and mention.end <= free.end
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention*, a verb's object, with the entity type that *pattern* gives, such as "Place".
+    """Return *mention* with the entity type of objects of the verb *pattern*, such as "Place" for "lives in".
 
-    People, relatives and places keep their type. Organisations do too, unless the verb takes a place.
+    People, relatives and places keep their type, and so do organisations, unless the verb takes a place.
     """
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
@@ -157,7 +156,6 @@ def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
 
 
 def _to_gerund(verb: str) -> str:
-    """Return the "-ing" form of *verb*, which may be in the third person: "plays" -> "playing"."""
     base = _THIRD.sub("", verb)
     if base in _DOUBLING:
         return f"{base}{base[-1]}ing"

@@ -86,8 +86,6 @@ def read_record(content: str) -> list[RecordField]:
 
 
 class _Reader:
-    """Extracts the facts of a JSON record; *content* is the text of the record, from which it quotes."""
-
     def __init__(self, content: str) -> None:
         self._content = content
 
@@ -95,13 +93,9 @@ class _Reader:
         """Yield the facts of *record*, an object or a list of objects; other values have no facts."""
         for item in record if isinstance(record, list) else [record]:
             if isinstance(item, dict):
-                yield from self._fields(item, _name(item, "record") or _first_name(item) or Thing("record", TOPIC), 0)
+                yield from self._fields(item, _name(item, "record") or _first_named(item) or Thing("record", TOPIC), 0)
 
     def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[RecordField]:
-        """Yield the facts of *record*, a JSON object whose fields describe the entity *about*.
-
-        *depth* is the level of nesting.
-        """
         if depth > DEEPEST:
             return
         dates = _dates(record)
@@ -123,10 +117,9 @@ class _Reader:
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
     ) -> Iterator[RecordField]:
-        """Yield the fact that *about* has the JSON object *part* under *key*, followed by the facts of *part* itself.
+        """Yield the fact that *about* has the JSON object *part* under *key*, then the facts of *part* itself.
 
-        *dates* are those of the parent, and *depth* is the level of nesting. *verb* is for the sentence: "Order 17:
-        item is Chair."
+        *dates*: those of the parent, used if *part* has none. *verb*: for the sentence, "Order 17: item is Chair".
         """
         thing = _name(part, key)
         if thing is None or thing == about:
@@ -138,7 +131,6 @@ class _Reader:
         yield from self._fields(part, thing, depth + 1)
 
     def _field(self, about: Thing, key: str, thing: Thing, dates: Dates, *, verb: str = "is") -> RecordField:
-        """Return the fact that *about* has *thing* under *key*, with a sentence like "Order 17: status is open"."""
         predicate = "_".join(word.upper() for word in _WORDS.findall(key))[:60] or "HAS"
         readable = _readable(key)
         value = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")
@@ -154,10 +146,6 @@ class _Reader:
         )
 
     def _quote(self, key: str, value: str) -> str:
-        """Return the text of a field as it occurs in the record: ``"key": value``.
-
-        If it does not occur in this form, return the value, the key, or the start of the record.
-        """
         written = json.dumps(key, ensure_ascii=False)
         for text in (json.dumps(value, ensure_ascii=False), value):
             match = re.search(rf"{re.escape(written)}\s*:\s*{re.escape(text)}", self._content)
@@ -167,9 +155,9 @@ class _Reader:
 
 
 def _name(record: Record, key: str) -> Thing | None:
-    """Return the entity that a JSON object describes, by its name field, e-mail or id ("order 17"); else None.
+    """Return the entity that *record* describes, by its name field, e-mail or id ("order 17"); None without these.
 
-    *key* is the key of the object in its parent.
+    *key*: the key of *record* in its parent, from which the entity's type is guessed.
     """
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:
@@ -178,23 +166,19 @@ def _name(record: Record, key: str) -> Thing | None:
     for name in _NAME_KEYS:
         value = low.get(name)
         if isinstance(value, str) and value.strip():
-            return Thing(" ".join(value.split())[:LONGEST_NAME], _kind(key, value))
+            return Thing(" ".join(value.split())[:LONGEST_NAME], _type_of(key, value))
     if isinstance(low.get("email"), str):
         return Thing(low["email"][:LONGEST_NAME], PERSON)
     for name, value in low.items():
         if _ID_KEY.search(name) and isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             what = re.sub(r"_?(?:id|uuid|key|number|no|sku|code)$", "", name) or key
             return Thing(
-                f"{_readable(what)} {value}"[:LONGEST_NAME], _kind(what, "") if what != key else _kind(key, "")
+                f"{_readable(what)} {value}"[:LONGEST_NAME], _type_of(what, "") if what != key else _type_of(key, "")
             )
     return None
 
 
-def _first_name(record: Record) -> Thing | None:
-    """Return an entity for a record without a name: its first nested object with a name, or its first name-like value.
-
-    None if there is neither.
-    """
+def _first_named(record: Record) -> Thing | None:
     for key, part in record.items():
         if isinstance(part, dict) and (thing := _name(part, key)) is not None:
             return thing
@@ -202,14 +186,13 @@ def _first_name(record: Record) -> Thing | None:
 
 
 def _repeats_name(key: str, value: Any, about: Thing) -> bool:
-    """Return whether the field *key* has the name or id of its subject *about* as value, and so adds nothing."""
     low = key.casefold()
     is_name = low in _NAME_KEYS or any(low in parts for parts in _NAME_PARTS)
     return is_name or (isinstance(value, str | int) and about.name.casefold().endswith(str(value).casefold()))
 
 
 def _is_thing(value: Any) -> bool:
-    """Return whether *value* is a name that can be an entity, and not a number, a date or prose."""
+    """Return whether *value* is text that can name an entity, and not a number, a date or prose."""
     return (
         isinstance(value, str)
         and 1 < len(value) <= LONGEST_NAME
@@ -231,7 +214,7 @@ def _leaf(value: Any, key: str) -> Thing | None:
     if not any(character.isalnum() for character in text):
         return None
     if isinstance(value, str):
-        return Thing(text, _kind(key, text) if _is_thing(value) else TOPIC)
+        return Thing(text, _type_of(key, text) if _is_thing(value) else TOPIC)
     return Thing(f"{text} {_readable(key)}", TOPIC)
 
 
@@ -245,8 +228,7 @@ def _details(part: Record, thing: Thing) -> str:
     return f" ({', '.join(details[:8])})"[:300] if details else ""
 
 
-def _kind(key: str, value: str) -> str:
-    """Return the entity type of *value*, by words in it ("Acme Inc") or in its *key* ("billing_city")."""
+def _type_of(key: str, value: str) -> str:
     if any(word.casefold().strip(".,") in ORGANISATION_WORDS for word in value.split()):
         return ORGANISATION
     for word in reversed(_WORDS.findall(key)):
@@ -263,7 +245,7 @@ def _readable(key: str) -> str:
 
 
 def _dates(record: Record) -> Dates:
-    """Return the start, end and last update in *record*; an update or a creation replaces a missing start."""
+    """Return the start, end and last update in *record*; the update or creation replaces a missing start."""
     dates: dict[frozenset[str], str] = {}
     for key, value in record.items():
         for keys in (_BEGINS, _ENDS, _UPDATED, _CREATED):

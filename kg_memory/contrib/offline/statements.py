@@ -82,7 +82,6 @@ def split_words(text: str) -> list[Token]:
 
 
 def _token(match: re.Match[str]) -> Token:
-    """Convert *match*, a word or punctuation mark, to a token."""
     word = match[0]
     return Token(
         word, match.start(), match.end(), word.casefold().replace("\u2019", "'"), word[0].isupper(), word[0].isalpha()

@@ -36,18 +36,17 @@ def summarise_entity(name: str, facts: Sequence[str]) -> str:
             break
     if not chosen and facts:
         return facts[0][:LONGEST_SUMMARY]
-    return " ".join(_with_end(sentence) for _, sentence in sorted(chosen, reverse=True))
+    return " ".join(_with_full_stop(sentence) for _, sentence in sorted(chosen, reverse=True))
 
 
-def _with_end(sentence: str) -> str:
-    """Return *sentence* with a full stop if it does not end in punctuation."""
+def _with_full_stop(sentence: str) -> str:
     if _HAS_END.search(sentence):
         return sentence
     return f"{sentence}{'。' if _CHINESE.search(sentence[-1:]) else '.'}"
 
 
 def _weight(name: str, sentence: str, age: int, count: int) -> float:
-    """Return the weight of *sentence* in a summary: higher if it is longer, newer, or contains the entity's *name*.
+    """Return a weight for *sentence*: higher if it is longer, newer, or contains the entity's *name*.
 
     *age* is its index among *count* sentences, 0 for the newest.
     """

@@ -53,8 +53,7 @@ def _has_content(word: Token) -> bool:
 
 
 def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield the topics in ``words[start:end]``, a sequence of content words; a verb separates two topics."""
-    start = _skip_verb(words, start, end, words[start - 1].low if start else "")
+    start = _skip_verbs(words, start, end, words[start - 1].low if start else "")
     # A verb in the middle ends the phrase: "sailing club" in "sailing club met".
     for at in range(start + 1, end):
         if words[at].low in lexicon.VERB_FORMS and not _is_noun(words, at):
@@ -65,10 +64,10 @@ def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
     yield from _topic_of_phrase(words, start, end)
 
 
-def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
-    """Return the index of the first word in ``words[start:end]`` that can start a noun phrase, after verbs and adverbs.
+def _skip_verbs(words: list[Token], start: int, end: int, before: str) -> int:
+    """Return the index of the first word in ``words[start:end]`` after leading verbs and adverbs.
 
-    *before* is the word before the sequence.
+    *before* is the word before the sequence, such as "the", after which a verb form is a noun.
     """
     determined = before in lexicon.DETERMINERS and before not in ("that", "this", "these", "those")
     while start < end:
@@ -94,7 +93,6 @@ def _skip_verb(words: list[Token], start: int, end: int, before: str) -> int:
 
 
 def _is_noun(words: list[Token], at: int) -> bool:
-    """Return whether the word at index *at*, which can be a noun or a verb, is used as a noun."""
     low = words[at].low
     if low in lexicon.PASTIMES:
         return True
@@ -110,18 +108,13 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _topic_of_phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield the topic named by the noun phrase ``words[start:end]``, or nothing if it names no topic.
-
-    Adverbs and vague nouns at the end, and amounts ("lots") at the start, are dropped. At most the last three words are
-    used.
-    """
     while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1
     while start < end - 1 and words[start].low in _AMOUNTS:
         start += 1
     start = max(start, end - 3)
     run = words[start:end]
-    if not run or (len(run) == 1 and not _is_topic(run[0], words[start - 1].low if start else "")):
+    if not run or (len(run) == 1 and not _may_be_topic_alone(run[0], words[start - 1].low if start else "")):
         return
     low = run[-1].low
     if low.endswith("ed") and low in lexicon.VERB_FORMS:
@@ -131,8 +124,7 @@ def _topic_of_phrase(words: list[Token], start: int, end: int) -> Iterator[Menti
     yield Mention(run[0].start, run[-1].end, name, kind)
 
 
-def _is_topic(word: Token, before: str) -> bool:
-    """Return whether *word* alone can be a topic, like "sailing"; *before* is the word before it."""
+def _may_be_topic_alone(word: Token, before: str) -> bool:
     low = word.low
     if low in lexicon.PASTIMES or (before in _LEADS_TO_PASTIME and low.endswith("ing") and len(low) > 5):
         return True

@@ -102,9 +102,9 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
 
 
 def _adds_to_state(statement: TextStatement, content: str, dates: Sequence[Span]) -> bool:
-    """Return whether the message *content* says more than *statement*, for example how, why or with whom.
+    """Return whether the quote of *statement* in *content* says more than its sentence, such as how, why or with whom.
 
-    Words at the positions *dates* are ignored.
+    Words at the positions *dates* do not count.
     """
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))
