@@ -61,8 +61,8 @@ class Judge:
     def judge(self, question: Question, answer: str) -> Verdict:
         """Return the scores of *answer*, each from 0 to 1: ``{"strict": 0.0, "lenient": 1.0}``.
 
-        They come from the judge model or, for some questions, from rules. ``None``: a reply of the model could not be
-        parsed. Raises the errors of `Asker.ask` if a model is asked.
+        They come from the judge model or, for some questions, from rules. A score is ``None`` if the reply of the model
+        could not be parsed. Raises the errors of `Asker.ask` if a model is asked.
         """
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
@@ -71,7 +71,7 @@ class Judge:
         if criterion.by == "rubric" and question.rubric:
             return self._by_rubric(question, answer, criterion)
         asked = {mode: judge_prompt(question, answer, getattr(criterion, mode)) for mode in self.modes}
-        return {mode: self._read(text, _read_word) for mode, text in asked.items()}
+        return {mode: self._ask_score(text, _read_word) for mode, text in asked.items()}
 
     def calls(self, question: Question) -> int:
         """Return the number of model calls to judge an answer to *question*; unreadable replies cost more calls."""
@@ -83,26 +83,27 @@ class Judge:
         return len(self.modes)
 
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
-        """Let the model score *answer* by each requirement of the rubric, and return the scores by mode.
+        """Let the model score *answer* by each requirement of the rubric, and combine the scores.
 
-        "strict" is the share of requirements that are fully met, "lenient" the mean of their scores.
+        "strict" is the share of requirements that are fully met, "lenient" the mean score, and "order" the score of
+        `_read_order`. If a score of a requirement cannot be parsed, all are None.
         """
-        scores = [self._read(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
+        scores = [self._ask_score(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]
         if len(read) < len(scores):
             return dict.fromkeys(self.modes)
         verdict: Verdict = {"strict": sum(score == 1 for score in read) / len(read), "lenient": sum(read) / len(read)}
         verdict = {mode: verdict[mode] for mode in self.modes}
         if criterion.ordered:
-            verdict["order"] = self._read(
+            verdict["order"] = self._ask_score(
                 order_prompt(question, answer), lambda reply: _read_order(reply, len(question.rubric))
             )
         return verdict
 
-    def _read(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Send the prompt *question* to the judge model; return the score that the function *read* finds in the reply.
+    def _ask_score(self, question: str, read: Callable[[str], float | None]) -> float | None:
+        """Send *question*, a prompt, to the judge model; return the score that *read* finds in its reply.
 
-        If *read* returns ``None``, the model is asked once more.
+        If *read* returns ``None``, the model is asked once more. ``None``: no score was found, or there is no model.
         """
         if self._asker is None:
             return None
@@ -131,9 +132,9 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Score in which order an answer tells the events of a rubric: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0.
+    """Score the order in which an answer tells the events of a rubric: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0.
 
-    *reply*: the numbers of the events in that order, from the judge model; only 1 to *count* are valid, and "-" means
+    *reply*: the event numbers in that order, as the judge model lists them; only 1 to *count* are valid, and "-" means
     none. The score is the share of pairs in the right order. ``None``: the reply could not be parsed.
     """
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
@@ -152,11 +153,11 @@ def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
     """
     expected = question.answer or ""
     if question.choices:
-        return dict.fromkeys(MODES, float(choice(answer, question.choices) == _place(expected, question.choices)))
+        return dict.fromkeys(MODES, float(choice(answer, question.choices) == _index_in(expected, question.choices)))
     if not question.answerable:
         return dict.fromkeys(MODES, float(not answer.strip() or _UNKNOWN.search(answer) is not None))
     wanted, given = normalise(expected), normalise(answer)
-    return {"strict": float(bool(wanted) and wanted == given), "lenient": float(_stands_in(wanted, given))}
+    return {"strict": float(bool(wanted) and wanted == given), "lenient": float(_is_sublist(wanted, given))}
 
 
 def choice(answer: str, choices: Sequence[str]) -> int | None:
@@ -168,7 +169,7 @@ def choice(answer: str, choices: Sequence[str]) -> int | None:
     if len(letters) == 1 and (only := letters.pop()) in named:
         return named.index(only)
     given = normalise(answer)
-    places = [place for place, text in enumerate(choices) if _stands_in(normalise(OWN_LETTER.sub("", text)), given)]
+    places = [place for place, text in enumerate(choices) if _is_sublist(normalise(OWN_LETTER.sub("", text)), given)]
     return places[0] if len(places) == 1 else None
 
 
@@ -177,13 +178,13 @@ def normalise(text: str) -> list[str]:
 
     Case is ignored, articles are dropped, full dates become ISO 8601, and number words become digits.
     """
-    folded = _iso_days(_THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()))
+    folded = _use_iso_dates(_THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()))
     tokens = re.findall(rf"\d{{4}}-\d\d-\d\d|{_TOKEN.pattern}", folded)
-    return [_figure(_NUMBERS.get(token, token)) for token in tokens if token not in _ARTICLES]
+    return [_normalise_number(_NUMBERS.get(token, token)) for token in tokens if token not in _ARTICLES]
 
 
-def _iso_days(text: str) -> str:
-    """Return *text* with full dates, such as ``May 7th, 2023``, replaced by ISO 8601 dates."""
+def _use_iso_dates(text: str) -> str:
+    """Replace full dates in *text* by ISO 8601 dates: "May 7th, 2023" -> "2023-05-07"; other dates stay."""
     for mention in reversed(find_dates(text, _ANY_TIME)):
         start, day = mention.interval.start, mention.interval.precision == "day"
         if day and start and _YEAR.search(text, mention.start, mention.end):
@@ -191,19 +192,17 @@ def _iso_days(text: str) -> str:
     return text
 
 
-def _figure(token: str) -> str:
-    """Convert *token*, a word, to a normal form if it is a number: ``"07.50" -> "7.5"``."""
+def _normalise_number(token: str) -> str:
+    """Return the shortest form of a number: "07.50" -> "7.5"; any other word is returned unchanged."""
     return f"{float(token):g}" if re.fullmatch(r"\d+(?:\.\d+)?", token) and len(token) < 16 else token
 
 
-def _stands_in(wanted: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether the words of *wanted* occur in *given*, adjacent and in the same order."""
+def _is_sublist(wanted: Sequence[str], given: Sequence[str]) -> bool:
     size = len(wanted)
     return size > 0 and any(given[place : place + size] == wanted for place in range(len(given) - size + 1))
 
 
-def _place(expected: str, choices: Sequence[str]) -> int | None:
-    """Return the index of the *expected* answer in *choices*; the answer is a text or a letter: ``"b"`` -> 1."""
+def _index_in(expected: str, choices: Sequence[str]) -> int | None:
     return choices.index(expected) if expected in choices else choice(expected, choices)
 
 

@@ -112,19 +112,19 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Eva
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of one category in random order, each in a tuple that begins with a sort key.
+    """Yield the questions of one category in random order, each as a tuple that begins with a sort key.
 
-    Sorted by this key, the questions of several categories are mixed in proportion to their number.
+    If the tuples of several categories are sorted, the first question of each category comes first; then the categories
+    alternate in proportion to their numbers of questions.
     """
     for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
         yield (number > 0, (number + 0.5) / len(group), *row)
 
 
 def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
-    """Yield (index, conversation) for the conversations whose names are in *names*.
+    """Yield (index, conversation) for each conversation with a name in *names*; without *names*, for all.
 
-    Without *names*, yield all; if *names* is a single number N, yield the first N. Raises `InputError` for an unknown
-    name.
+    A single number N in *names* means the first N conversations. Raises `InputError` for an unknown name.
     """
     first = int(names[0]) if len(names) == 1 and names[0].isdecimal() else None
     left, known = set(names), []
@@ -147,7 +147,7 @@ def find_dataset(name: str) -> Dataset:
 
     Raises `InputError` if there is no such data set.
     """
-    found = DATASETS.get(name) or _load(name, "data set", DATASETS)
+    found = DATASETS.get(name) or _load_attribute(name, "data set", DATASETS)
     if not isinstance(found, Dataset):
         raise InputError(
             f"data set {name!r} must be a kg_memory.contrib.evaluation.records.Dataset, got {type(found).__name__}"
@@ -166,15 +166,11 @@ def find_system(name: str) -> Callable[[Tools], System]:
         return partial(open_ours, plan=plan or None)
     if name in BASELINES:
         return partial(open_baseline, name=name)
-    opener: Callable[[Tools], System] = _load(name, "system", SYSTEMS)
+    opener: Callable[[Tools], System] = _load_attribute(name, "system", SYSTEMS)
     return opener
 
 
-def _load(name: str, kind: str, known: Iterable[str]) -> Any:
-    """Import and return the object *name*, given as ``package.module:attribute``; search the working folder, too.
-
-    *kind* and *known* are used in the error message: what is expected, and its built-in names.
-    """
+def _load_attribute(name: str, kind: str, known: Iterable[str]) -> Any:
     module, _, attribute = name.partition(":")
     if not attribute:
         raise InputError(f"unknown {kind} {name!r}: use one of {', '.join(known)}, or package.module:name for your own")

@@ -231,10 +231,6 @@ def _by_category(found: Sequence[Figures], mode: str) -> Table:
 
 
 def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
-    """Return a table with the mean difference in score of each pair of systems, over questions that both answered.
-
-    *scored* are the ways of judging to show as columns, such as "strict".
-    """
     rows = [["systems", "questions", *scored]]
     for one, other in combinations(found, 2):
         cells, most = [], 0
@@ -256,7 +252,6 @@ def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[Confid
 
 
 def _costs(found: Sequence[Figures]) -> Table:
-    """Return a table with the numbers of calls and tokens, and the times, of each system in *found*."""
     head = ["system", "ingest calls", "ingest tokens", "ingest s", "search p50 ms", "search p95 ms"]
     rows = [[*head, "reader tokens in", "out", "reader p50 s", "judge calls"]]
     for figure in found:
@@ -276,7 +271,6 @@ def _reading(figure: Figures) -> list[str]:
 
 
 def _conditions(dataset: Dataset, run: Mapping[str, Any]) -> str:
-    """Return the options of *run* as a Markdown list: data, models, seed, date and version."""
     shown = {
         "data": f"{dataset.title} ({dataset.licence}), {run.get('variant') or 'default variant'}, {run.get('data')}",
         "reader": run.get("reader"),

@@ -59,11 +59,10 @@ class Results:
         self._read()
 
     def _read(self) -> None:
-        """Load all rows of the file, and remove an incomplete last line, which a killed process leaves."""
         self._file.seek(0)
         whole = 0
         for number, line in enumerate(self._file, start=1):
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n"):  # the process was killed while it wrote the line
                 break
             try:
                 row = json.loads(line)
@@ -113,15 +112,11 @@ class Results:
         return self._latest[kind, system, judge]
 
     def _index_row(self, row: Row) -> None:
-        """Add *row*, one line of the results file, to the list and index in memory from which `of` and `latest` read.
-
-        A ``verdict`` row (score of an answer) without a score removes the earlier row of its question instead.
-        """
         self.rows.append(row)
         if "question" in row:
             latest = self._latest[row["kind"], row["system"], row.get("judge")]
             latest[row["question"]] = row
-            if None in row.get("verdict", {}).values():
+            if None in row.get("verdict", {}).values():  # no score: the answer is judged again
                 del latest[row["question"]]
 
     def close(self) -> None:

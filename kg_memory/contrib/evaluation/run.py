@@ -77,9 +77,9 @@ class Evaluation:
         return self.outcome
 
     def _evaluate(self, system: System, conversation: Conversation, say: Say) -> None:
-        """Let *system* ingest *conversation*, and then answer the questions that are left, in several threads.
+        """Let *system* read *conversation* and answer its questions in several threads; skip questions with a result.
 
-        *say* is called with lines of text about the progress.
+        A conversation is not read again if all of its questions are answered and only lack a score.
         """
         keys = {question_key(conversation, question): question for question in conversation.questions}
         left = [
@@ -111,7 +111,6 @@ class Evaluation:
         return key not in self.results.latest("verdict", system.name, self.judge.name)
 
     def _ingest(self, system: System, conversation: Conversation) -> bool:
-        """Let *system* ingest *conversation*, and store the cost; return False if that failed."""
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
@@ -133,28 +132,24 @@ class Evaluation:
             )
         if failure is not None:
             self.ledger.check()
-            self._fail(failure)
+            self._count_failure(failure)
         return failure is None
 
     def _run_trial(self, trial: Trial) -> None:
-        """Retrieve a context for one question, let the reader model answer it, and let the judge score the answer.
-
-        Stored answers are used again. Without a reader, only the context is retrieved.
-        """
         try:
             if self.reader is None or self.judge is None:
                 self.results.add("retrieval", **self._retrieve(trial)[0])
             else:
                 self._answer_and_judge(trial, self.reader, self.judge)
         except KGMemoryError as error:
-            self._fail(error)
+            self._count_failure(error)
         else:
             self._in_a_row = 0
 
     def _retrieve(self, trial: Trial) -> tuple[dict[str, Any], str]:
-        """Let the system search for the question of *trial*; return (fields of a result row, context text).
+        """Let the system search for the question of *trial*; return fields of a result row, and the context found.
 
-        The fields are measurements such as time and tokens: ``{"system": "ours", "search_seconds": 0.12, ...}``.
+        The fields are measurements: ``{"system": "ours", "search_seconds": 0.12, "context_tokens": 900, ...}``.
         """
         system, conversation, question, key = trial
         began = time.perf_counter()
@@ -177,10 +172,6 @@ class Evaluation:
         return fields, found.text
 
     def _answer_and_judge(self, trial: Trial, reader: Asker, judge: Judge) -> None:
-        """Let *reader* answer the question of *trial*, and let *judge* score the answer; store both as result rows.
-
-        Steps that have a stored result are skipped.
-        """
         question, name = trial.question, trial.system.name
         row = self.results.latest("answer", name).get(trial.key)
         if row is None:
@@ -202,9 +193,9 @@ class Evaluation:
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Count the model calls and tokens in a ``with`` block: yield a list that gets the `Usage` of each call.
+        """Context manager: yield a list that gets the `Usage` (calls and tokens) of each model call in the body.
 
-        If the block fails, the sum is stored in the results as a row of the kind ``spent``. *model*: the model's name.
+        If the body fails, the sum is stored as a result row of the kind ``spent`` for *model*.
         """
         with measure_usage() as costs:
             try:
@@ -214,10 +205,10 @@ class Evaluation:
                     self.results.add("spent", model=model, **cost_fields(sum(costs, Usage())))
                 raise
 
-    def _fail(self, error: KGMemoryError) -> None:
+    def _count_failure(self, error: KGMemoryError) -> None:
         """Count a failed step, and raise an error if the whole run must stop.
 
-        The raised error is *error* itself if every step would fail with it, or `SettingsError` after `FAILURES`
+        That is *error* itself if all further steps would fail with it, too, or `SettingsError` after `FAILURES`
         failures in a row.
         """
         if isinstance(error, BudgetSpent | SettingsError | MissingExtra):
@@ -265,10 +256,6 @@ def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
 
 
 def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) -> Judge:
-    """Return the judge that *options* name: a model, or rules that compare words.
-
-    Without a name, the rules judge; `InputError` if the data set has free answers, which need a judge with a name.
-    """
     name = options.judge
     if name is None:
         if any(criterion.by != "rules" for criterion in dataset.criteria.values()):  # only a model can judge these
@@ -281,7 +268,10 @@ def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) ->
 
 
 def _manifest(options: EvaluationOptions) -> dict[str, Any]:
-    """Return the options of a run as fields of a result row, with a hash of the data file."""
+    """Return *options* as the fields of a result row.
+
+    The field "data" is a hash of the data file, to notice a change, or the path of the data folder.
+    """
     data = options.data
     digest = None
     if data is not None and data.is_file():
@@ -300,7 +290,7 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: convert exceptions of the evaluated system *name* to `ModelError`, which fails only one step.
+    """Context manager: convert exceptions of the system *name* to `ModelError`, which fails one step, not the run.
 
     `KGMemoryError` and `AssertionError` are raised unchanged.
     """

@@ -43,7 +43,7 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
         if arguments.dry_run or (paid and not arguments.yes and not _confirm()):
             return 0
         outcome = evaluation.run(_progress(screen))
-        found = _report(evaluation, screen)
+        found = _write_and_print_report(evaluation, screen)
         if outcome.failed:
             screen.note(f"{count_noun(outcome.failed, 'step')} failed, the first: {outcome.reason}")
         if outcome.stopped:
@@ -54,7 +54,6 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
 
 
 def _options(arguments: Namespace) -> EvaluationOptions:
-    """Convert the command line to `EvaluationOptions`. Raises `InputError` for a budget in money without prices."""
     prices = dict(arguments.price)
     if "money" in arguments.budget and not prices:
         raise InputError("--budget money=X needs prices: give --price MODEL=IN/OUT for each model")
@@ -115,14 +114,13 @@ def _cells(row: Row, money: float | None) -> tuple[str, ...]:
 
 
 def _confirm() -> bool:
-    """Ask the user whether to continue, and return the answer. Raises `InputError` without a terminal."""
     if not is_terminal():
         raise InputError("models will be asked, which costs: add --yes to go on, or --dry-run to see the cost only")
     return confirm("Go on?")
 
 
 def _progress(screen: Screen) -> Callable[[str], None]:
-    """Return a function that prints progress messages, but skips a message that comes too soon after another."""
+    """Return a function that prints a message, unless it printed another less than `_PAUSE` seconds ago."""
     shown = 0.0
 
     def say(text: str) -> None:
@@ -134,8 +132,7 @@ def _progress(screen: Screen) -> Callable[[str], None]:
     return say
 
 
-def _report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
-    """Write the report file, print its tables, and return the results of each system."""
+def _write_and_print_report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
     options, results = evaluation.options, evaluation.results
     wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name
@@ -205,7 +202,7 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Usage | None, list[int]]:
-    """Return the estimated cost of reading *conversations*, and how many tokens a prompt about each is likely to have.
+    """Return the estimated cost of reading *conversations*, and the likely tokens of a prompt about each of them.
 
     If *system* has no method `estimate`, the cost is None, and each number of tokens is *max_tokens*.
     """

@@ -95,11 +95,7 @@ class KGMemory:
         self._memory.close()
 
     def _namespace(self, conversation: Conversation) -> str:
-        """Return the namespace for *conversation*.
-
-        Its name contains that of the system, so that systems can share a database.
-        """
-        return f"evaluation/{self.name}/{conversation.name}"
+        return f"evaluation/{self.name}/{conversation.name}"  # several systems can share a database
 
 
 def open_ours(tools: Tools, plan: str | None = None) -> System:
@@ -200,7 +196,6 @@ def mean_scores(first: Scores, second: Scores) -> Scores:
 
 
 def _standardise(scores: Sequence[float]) -> list[float]:
-    """Return *scores*, shifted and scaled to a mean of 0 and a standard deviation of 1."""
     mean, deviation = fmean(scores), pstdev(scores)
     return [(score - mean) / (deviation or 1.0) for score in scores]
 

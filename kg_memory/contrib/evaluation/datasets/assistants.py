@@ -39,11 +39,10 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[
     `InputError` for another kind of file.
     """
     path = reading.find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
-    return reading.JsonRecords(path, _LONGMEMEVAL, _history)
+    return reading.JsonRecords(path, _LONGMEMEVAL, _longmemeval_conversation)
 
 
-def _history(_: int, raw: Mapping[str, Any]) -> Conversation:
-    """Convert *raw*, a record in a LongMemEval file, to a conversation: all of its sessions, and its one question."""
+def _longmemeval_conversation(_: int, raw: Mapping[str, Any]) -> Conversation:
     name = str(raw["question_id"])
     sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
     answers = set(raw["answer_session_ids"])
@@ -107,7 +106,7 @@ def load_beam(path: Path | None, variant: str | None = None) -> list[Conversatio
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])
     if not found:
         raise InputError(f"no BEAM chat in {path}: give a folder that has a folder with a chat.json for each chat")
-    return [_chat(chat) for chat in found]
+    return [_beam_conversation(chat) for chat in found]
 
 
 def beam_chats(data: Path) -> list[Path]:
@@ -130,8 +129,7 @@ def beam_name(chat: Path) -> str:
     return f"beam-{chat.name}"
 
 
-def _chat(chat: Path) -> Conversation:
-    """Load the BEAM chat in the folder *chat* as a conversation with its questions."""
+def _beam_conversation(chat: Path) -> Conversation:
     episodes = list(read(chat / "chat.json"))
     known = {(episode.source_id or "").rpartition("/")[2]: episode.source_id or "" for episode in episodes}
     questions = []

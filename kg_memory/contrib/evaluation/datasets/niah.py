@@ -51,14 +51,14 @@ def load_niah(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 
 def _conversation(name: str, tokens: int) -> Conversation:
-    """Generate about *tokens* tokens of small talk with hidden facts, and questions about these facts.
+    """Generate a conversation with about *tokens* tokens of small talk, hidden facts, and questions about the facts.
 
-    *name* is the variant, such as "16k".
+    *name*: the variant, such as "16k"; the same name gives the same text. The last question is about a missing fact.
     """
     draw = random.Random(f"niah {name}")  # noqa: S311 - the same text each time
     needles = list(_needles(draw, len(DEPTHS) * _ASKED_FROM + 1))
     told, absent = needles[:-1], needles[-1]
-    hay = list(_hay(draw, tokens))
+    hay = list(_small_talk(draw, tokens))
     places: dict[int, list[int]] = {}
     for number in range(len(told)):
         places.setdefault(round(DEPTHS[number % len(DEPTHS)] / 100 * len(hay)), []).append(number)
@@ -90,8 +90,7 @@ def _needles(draw: random.Random, count: int) -> Iterator[tuple[str, str, str]]:
         yield text, f"What is the code of {owner}'s {thing}?", code
 
 
-def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
-    """Yield random sentences of small talk with about *tokens* tokens in total."""
+def _small_talk(draw: random.Random, tokens: int) -> Iterator[str]:
     size = 0
     while size < tokens:
         text = " ".join(draw.choice(words) for words in (_OPENINGS, _SUBJECTS, _VERBS, _TOPICS, _ENDINGS)) + "."
@@ -100,7 +99,6 @@ def _hay(draw: random.Random, tokens: int) -> Iterator[str]:
 
 
 def _episode(text: str, place: int, name: str) -> EpisodeInput:
-    """Return *text* as message number *place* (from 0) of the conversation *name*; two speakers take turns."""
     thread, minute = divmod(place, PER_THREAD)
     return EpisodeInput(
         content=text,

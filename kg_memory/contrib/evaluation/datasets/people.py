@@ -43,11 +43,10 @@ def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversat
     samples = formats.samples(read_json(path))
     if not samples or not all(isinstance(sample.get("qa"), list) for sample in samples):
         raise InputError(f"{path} is not a LoCoMo file: give {_LOCOMO}")
-    return [_sample(sample, number, path) for number, sample in enumerate(samples, start=1)]
+    return [_locomo(sample, number, path) for number, sample in enumerate(samples, start=1)]
 
 
-def _sample(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
-    """Convert *sample*, record *number* of the LoCoMo file *path*, to a conversation with its questions."""
+def _locomo(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
     name = str(sample.get("sample_id") or f"locomo-{number}")
     items = formats.read_locomo({**sample, "sample_id": name}, name)
     episodes = [item for item in items if isinstance(item, EpisodeInput)]
@@ -107,16 +106,12 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
     names = reading.Names()
 
     def chat(number: int, raw: Mapping[str, Any]) -> Conversation:
-        return _chat(raw, names.unique(str((raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}")))
+        return _dmr(raw, names.unique(str((raw.get("metadata") or {}).get("initial_data_id") or f"dmr-{number}")))
 
     return [*reading.JsonRecords(path, _DMR, chat)]
 
 
-def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
-    """Convert *raw*, a record in a file of DMR (Deep Memory Retrieval), to a conversation with its question.
-
-    *name* is the name of the conversation, and the id of the question.
-    """
+def _dmr(raw: Mapping[str, Any], name: str) -> Conversation:
     earlier = raw["previous_dialogs"]
     sessions = [*zip((session["dialog"] for session in earlier), _times(earlier), strict=True)]
     if raw.get("dialog"):
@@ -133,9 +128,9 @@ def _chat(raw: Mapping[str, Any], name: str) -> Conversation:
 
 
 def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
-    """Return a time for each of *sessions*, computed from its age, such as "2 days ago".
+    """Return a start time for each of *sessions*, computed from its age in the field "time_back": "2 days ago".
 
-    Each time is at least an hour after the one before.
+    Each session begins at least an hour after the session before it.
     """
     times: list[datetime] = []
     after = LAST_SESSION
@@ -147,10 +142,6 @@ def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
 
 
 def _turns(session: list[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Convert the messages of a session: ``[{"role": "Speaker 1", "content": "Hi"}]``.
-
-    Speakers without a name alternate.
-    """
     return [
         {"role": str(turn.get("id") or f"Speaker {1 + place % 2}"), "content": turn["text"]}
         for place, turn in enumerate(session)
