@@ -87,7 +87,7 @@ def build_agent(
     recall = recall_node(memory, namespace, recipe=recipe, where=where, template=template)
     graph = StateGraph(AgentState, context_schema, input_schema=MessagesState)
     graph.add_node("recall", recall)
-    graph.add_node("answer", _answer(memory, model, template), retry_policy=RetryPolicy())
+    graph.add_node("answer", _answer_node(memory, model, template), retry_policy=RetryPolicy())
     graph.add_node("remember", RunnableLambda(_drop_offline_answers, name="news") | remember_node(memory, namespace))
     graph.add_edge(START, "recall")
     graph.add_edge("recall", "answer")
@@ -113,19 +113,15 @@ def from_memory(question: str, context: str) -> str:
     return "\n".join([" ".join([*receipt, "From memory:"]), *(f"- {line}" for line in lines[:MOST_LINES])])
 
 
-def _answer(
+def _answer_node(
     memory: GraphMemory, model: BaseChatModel | str | None, template: Template | str | None
 ) -> RunnableLambda[Any, dict[str, object]]:
-    """Return the agent's "answer" node, which appends a reply to the messages of the state.
-
-    The chat model writes the reply. Without a model, the reply consists of lines of the recalled context.
-    """
     choose_model = _model_chooser(memory, model)
     is_plain = template in (None, PLAIN.name, PLAIN)
 
     def answer(state: AgentState) -> Flow[dict[str, object]]:
         # In a thread, because creating a model's client reads certificate files.
-        model = yield in_thread(partial(choose_model, _context("model")))
+        model = yield in_thread(partial(choose_model, _context_field("model")))
         if model is None:
             return {"messages": [_offline(state, is_plain=is_plain)]}
         return {"messages": [(yield from call(model, "invoke", _prompt(state)))]}
@@ -156,17 +152,15 @@ def _model_chooser(
 
 
 def _enable_streaming(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* with streaming enabled, since the memory disables streaming for its own calls."""
-    return model.model_copy(update={"disable_streaming": False})
+    return model.model_copy(update={"disable_streaming": False})  # the memory disables it for its own calls
 
 
-def _context(name: str) -> str | None:
-    """Return the field *name* of the current run's `AgentContext`; ``None`` if the context has no such field."""
+def _context_field(name: str) -> str | None:
     return getattr(get_runtime().context, name, None)
 
 
 def _prompt(state: AgentState) -> list[BaseMessage]:
-    system = SystemMessage(_context("system_prompt") or SYSTEM_PROMPT)
+    system = SystemMessage(_context_field("system_prompt") or SYSTEM_PROMPT)
     return with_memory([system, *state["messages"]], state.get("memory_context") or "")
 
 
@@ -177,6 +171,6 @@ def _offline(state: AgentState, *, is_plain: bool) -> AIMessage:
 
 
 def _drop_offline_answers(state: AgentState) -> dict[str, object]:
-    """Remove answers that were written without a model from *state*, because they only repeat the memory."""
+    # They only repeat the memory.
     said = [each for each in state["messages"] if each.response_metadata.get("model_name") != OFFLINE]
     return {**state, "messages": said}

@@ -34,7 +34,7 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
     ids = [row["id"] for row in (yield from fetch(query, since=since, until=end, limit=2 * limit))]
     changes = yield from changes_of(ids, since, end)
     changes += yield from read_doubt_changes(ids, since, end, limit)
-    changes.sort(key=_order)
+    changes.sort(key=_sort_key)
     return changes[-limit:] if latest else changes[:limit]
 
 
@@ -59,7 +59,7 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
     read_causes = (yield from fetch(queries.CAUSES, instants=unknown)) if unknown else []
     causes = {row["at"]: row["cause"] for row in read_causes}
     changes = [change.model_copy(update={"cause": change.cause or causes.get(time_of(change))}) for change in changes]
-    return sorted(changes, key=_order)
+    return sorted(changes, key=_sort_key)
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
@@ -91,18 +91,15 @@ def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
 
 
 def _to_fact(row: Row, at: int) -> Fact:
-    """Convert the database row *row* to a fact as known at the time *at*: without sources saved later."""
     return rows.to_fact(rows.as_known(row, at))
 
 
 def _touches(row: Row, following: Row) -> bool:
-    """Return whether two periods of a fact overlap or adjoin; *row* and *following* are their database rows."""
     first, second = row["belief"], following["belief"]
     return bool(first["valid_at"] <= second["invalid_at"] and second["valid_at"] <= first["invalid_at"])
 
 
-def _order(change: Change) -> tuple[Any, ...]:
-    """Return the key by which changes are sorted: the time of *change*, its kind, and the sentence of its fact."""
+def _sort_key(change: Change) -> tuple[Any, ...]:
     return change.at, change.kind, change.fact.sentence
 
 
@@ -183,9 +180,9 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 
 
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
-    """Return the row of the fact's period that was current at the time *at*, in microseconds; None without one.
+    """Return the first of *own* that, at the time *at*, was recorded, not withdrawn and not ended; None without one.
 
-    *own* are the database rows of all periods of the fact, also withdrawn ones.
+    *own*: the database rows of all periods of one fact. *at*: in microseconds since the epoch.
     """
     beliefs = ((row, row["belief"]) for row in own)
     held = (row for row, belief in beliefs if belief["created_at"] <= at < min(belief["expired_at"], OPEN_END))

@@ -101,7 +101,7 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
         finished=len(finished),
         skipped=len(costs) - to_read,
         **amounts,
-        money=_money(amounts, settings.budget),
+        money=_price_of(amounts, settings.budget),
         past=past["episodes"] if past else 0,
         seconds=None if seconds is None else (seconds / max(1, min(settings.parallel, to_read)), seconds),
     )
@@ -110,17 +110,15 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 def _past(settings: Settings) -> Flow[Row | None]:
     """Return the average cost of reading a message in this namespace; None if fewer than `ENOUGH` (20) were read.
 
-    Example: ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``. The lists are
-    model calls, input tokens and output tokens: `all` of every prompt for a message, `reading` only of the first one,
-    which reads it. `seconds` is the time for a message. Only messages that were
-    read with the current `settings.plan` count.
+    ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``: messages, seconds for
+    each, then [model calls, input tokens, output tokens] of all prompts and of the first prompt, which extracts the
+    facts. Only messages that were read with the current `settings.plan` count.
     """
     averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
 
 def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
-    """Return the subset of *ids* whose episodes (messages or texts) have already been read in the namespace."""
     finished: set[str] = set()
     for start in range(0, len(ids), AT_ONCE):
         rows = yield from fetch(EPISODES_WITH_STATUS, ids=ids[start : start + AT_ONCE], statuses=list(FINISHED))
@@ -131,13 +129,13 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
     """Yield the minimum cost of reading each message, that is, without follow-up questions; 0 if it will be skipped.
 
-    Messages whose ids are in *finished* are left out.
+    Messages whose ids are in *finished* are left out. With the plan "economy", messages of a thread share a question.
     """
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
         if draft.episode.id in finished:
             continue
-        asks = _sure(draft, settings)
+        asks = _certain_questions(draft, settings)
         cost = sum(map(estimate_cost, asks), Usage())
         if settings.plan == "economy" and len(asks) == 1:
             thread = draft.episode.thread_key
@@ -149,7 +147,6 @@ def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings
 
 
 def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[Draft]:
-    """Yield, for each message, the input of its prompts: the message, its text in parts, and the previous messages."""
     threads: defaultdict[str, deque[PreviousMessage]] = defaultdict(lambda: deque(maxlen=settings.previous_messages))
     for episode in episodes:
         before, at = threads[episode.thread_key], iso(local_time(episode.at, episode.offset))
@@ -158,10 +155,10 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
         before.append(PreviousMessage(episode.speaker, episode.text[:2000], at))
 
 
-def _sure(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that the model is always asked about a message; [] if the message will be skipped.
+def _certain_questions(draft: Draft, settings: Settings) -> list[Ask]:
+    """Return the questions that the model is asked about a message in any case; [] if the message will be skipped.
 
-    *draft*: the state of ingestion of the message.
+    *draft*: the message with its context. Questions that depend on an earlier answer are built from a made-up one.
     """
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
@@ -171,7 +168,7 @@ def _sure(draft: Draft, settings: Settings) -> list[Ask]:
 
 
 def _first(flow: Flow[Any]) -> list[Ask]:
-    """Start the generator *flow*, return the first model questions that it yields, and close it."""
+    """Return the first questions that *flow*, a generator, asks the model in parallel, and close it; [] if none."""
     effect = next(flow, None)
     flows = effect.flows if isinstance(effect, Every) else ()
     asks = [next(inner) for inner in flows]
@@ -183,8 +180,8 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
     """Estimate the model calls and tokens to read *count* messages: ``{"calls": Range(low=9, likely=12, high=20)}``.
 
-    Further keys: "input_tokens" and "output_tokens". *sure*: the total cost of the prompts that every message needs.
-    *past*: averages measured in this namespace (see `_past`). *follow_ups*: the averages to use if *past* is None.
+    Further keys: "input_tokens" and "output_tokens". *sure*: the sum of `_costs`. *past*: the result of `_past`.
+    *follow_ups*: the average cost of follow-up questions for each message, used if *past* is None.
     """
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
@@ -203,19 +200,13 @@ def _range(sure: float, likely: float, follows: float, most: float) -> Range:
     """Return the lowest, likely and highest number of tokens, including follow-up questions.
 
     *sure*, *likely*: the highest and the likely number without follow-up questions. *follows*, *most*: the likely and
-    the highest number to add for follow-up questions. The lowest number is *likely*, or 0.7 times *sure* if that is
-    less and *follows* is not 0.
+    the highest number of tokens in follow-up questions.
     """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 
 
-def _money(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
-    """Return the lowest, likely and highest price of the tokens in *amounts*; None if *budget* has no prices.
-
-    *amounts* has the ranges "input_tokens" and "output_tokens".
-    """
-
+def _price_of(amounts: Mapping[str, Range], budget: Budget) -> Range | None:
     def cost(end: str) -> float | None:
         tokens = {name: int(getattr(amounts[name], end)) for name in ("input_tokens", "output_tokens")}
         return budget.money(Usage(**tokens))

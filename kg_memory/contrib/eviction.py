@@ -121,7 +121,6 @@ def evict(
 
 
 def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[None]:
-    """Delete expired messages, with facts and entities that only they mention; a dry run only lists the messages."""
     if sweep.dry_run:
         sweep.add(sweep.episodes, (yield from fetch(EXPIRED_EPISODES, now=sweep.time, limit=MAX_COUNT)))
         return
@@ -137,7 +136,10 @@ def _forget_expired(sweep: Sweep, settings: Settings, namespace: str) -> Flow[No
 
 
 def _evict_beliefs(sweep: Sweep) -> Flow[None]:
-    """Delete the periods of facts that were replaced or withdrawn before `Sweep.before`; a dry run counts them."""
+    """Delete the periods in which the memory believed a fact, if they were over before `sweep.before`.
+
+    A dry run only counts them.
+    """
     if sweep.dry_run:
         sweep.beliefs = (yield from fetch(BELIEFS_OVER, before=sweep.before))[0]["n"]
         return
@@ -149,7 +151,7 @@ def _evict_beliefs(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_orphans(sweep: Sweep) -> Flow[None]:
-    """Evict entities last mentioned before `Sweep.before` whose facts have all ended by then, or that have none."""
+    """Evict entities last mentioned before `sweep.before` whose facts, if any, have all ended by then."""
     for page in list_pages((yield from fetch(LAST))[0]["entity"], PAGE):
         unseen = yield from fetch(ENTITIES, **page, before=sweep.before, now=sweep.time)
         inactive = [row for row in unseen if not row["active"]]
@@ -159,7 +161,7 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Remove entities beyond *most* from the search indexes, those with the fewest current facts first.
+    """Evict entities until at most *most* are left in the search indexes, those with the fewest current facts first.
 
     Of entities with equally many facts, the one mentioned longest ago goes first. Entities that have changed meanwhile,
     or with a fact in review, stay. Entities without any facts are deleted.
@@ -172,47 +174,39 @@ def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
         entities = yield from fetch(ENTITIES, **page, before=OPEN_END, now=sweep.time)
         candidates = [*least, *(row for row in entities if row["id"] not in evicted)]
         least = nsmallest(surplus, candidates, key=lambda row: (row["active"], row["seen"], row["id"]))
-    for part in _split(least):
+    for part in _batches(least):
         facts = yield from fetch(FACTS_OF, ids=[row["id"] for row in part], before=sweep.before)
         waiting = {row["id"] for row in facts if row["waits"]}
         yield from _evict_entities(sweep, [row for row in part if waiting.isdisjoint(row["facts"])], facts, active=True)
 
 
 def _evict_entities(sweep: Sweep, entities: Sequence[Row], facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Remove *entities*, and those of *facts* that are about them, from the graph and the search indexes.
-
-    Both are database rows. Facts that are still true stay, unless *active* is True.
-    """
     ids = {fact for row in entities for fact in row["facts"]}
     yield from _evict_facts(sweep, [row for row in facts if row["id"] in ids], active=active)
     yield from _evict(sweep, sweep.entities, entities, EVICT_ENTITIES)
 
 
 def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) -> Flow[None]:
-    """Evict the *facts* (database rows) that ended before `Sweep.before`.
-
-    *active* also evicts facts that are still true, unless they wait for a review.
-    """
+    """Evict *facts* that ended before `sweep.before`; with *active*, evict all that do not wait for a review."""
     yield from _evict(sweep, sweep.facts, facts, EVICT_FACTS, before=sweep.before, active=active)
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Run the Cypher *query*, which evicts nodes, on batches of *rows*, and append the evicted ids to *evicted*.
+    """Run *query*, Cypher that evicts nodes, on batches of *rows*; append the ids of the evicted nodes to *evicted*.
 
-    *evicted* is a list of *sweep*, such as `facts`. A dry run appends all ids without running the query.
+    *evicted*: a list of *sweep*, such as `sweep.facts`. A dry run runs no query, and appends all ids.
     """
     if sweep.dry_run:
         listed = set(evicted)
         sweep.add(evicted, [row for row in rows if row["id"] not in listed])
         return
-    for part in _split(rows):
+    for part in _batches(rows):
         some = [{"id": row["id"], "seen": row["seen"]} for row in part]
         went = {row["id"] for row in (yield from write(query, rows=some, now=(yield from now()), **params))}
         sweep.add(evicted, [row for row in part if row["id"] in went])
 
 
-def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Yield *rows* in batches of at most `AT_ONCE` rows."""
+def _batches(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     for first in range(0, len(rows), AT_ONCE):
         yield rows[first : first + AT_ONCE]
 
@@ -298,7 +292,7 @@ RETURN e.id AS id, e.content AS text
 
 
 def _for_each(nodes: str, name: str, body: str) -> str:
-    """Return Cypher that runs *body* for each node in the list *nodes*; *name* is the node's variable in *body*."""
+    """Return Cypher that runs *body* for each item of the list variable *nodes*; *name* is the variable of an item."""
     return f"""CALL {{
   WITH {nodes}
   UNWIND {nodes} AS {name}
@@ -307,10 +301,7 @@ def _for_each(nodes: str, name: str, body: str) -> str:
 
 
 def _without_words(label: str) -> str:
-    """Return Cypher that removes the nodes in the query's variable ``going``, a list, from the word index.
-
-    *label*: "fact" or "entity".
-    """
+    """Return Cypher that removes the nodes in its list ``going`` from the word index; *label*: "fact" or "entity"."""
     unused = "WITH DISTINCT t WHERE indegree(t) + outdegree(t) = 0 DELETE t"
     return _for_each("going", "d", f"MATCH (t:Term)-[p:IN_{label.upper()}]->(d) DELETE p {unused}")
 

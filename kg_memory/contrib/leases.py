@@ -80,7 +80,6 @@ class Leases:
                 await asyncio.shield(self._database.acommand("EVAL", GIVE_BACK, 1, key, self._holder, at=key))
 
     async def _renew(self, key: str, lease: Lease) -> None:
-        """Renew *lease* (an expiring lock) at regular intervals until it is lost; *key* is its Redis key."""
         while not lease.lost:
             await asyncio.sleep(self._seconds / RENEWALS)
             with suppress(KGMemoryError):  # the next renewal may succeed

@@ -67,15 +67,11 @@ class Maintainer:
             asyncio.run(self._maintain_all())
 
     async def _maintain_all(self) -> None:
-        """Maintain each namespace once every `every_seconds`, until the thread is stopped.
-
-        Maintenance deletes expired messages, evicts old facts and entities, and refreshes communities (groups of
-        entities).
-        """
         self._task = asyncio.current_task()
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
             await asyncio.sleep(pause)
+            # `_maintain` does nothing in a namespace that was maintained within `every_seconds`: see `MAINTAINED`.
             pause = min(self._maintenance.every_seconds, self._maintenance.lease_seconds)
             try:
                 namespaces = await Data(self._engine).anamespaces("awake")
@@ -86,9 +82,9 @@ class Maintainer:
                 await self._maintain(namespace)
 
     async def _maintain(self, namespace: str) -> None:
-        """Delete expired messages, evict old facts and refresh communities in *namespace*, once every `every_seconds`.
+        """Maintain *namespace*, unless a process has done so in the last `every_seconds`, or is doing so now.
 
-        Does nothing while another process maintains the namespace. Errors are logged, not raised.
+        Errors are logged, not raised.
         """
         command, key, done = self._database.acommand, lease_key(namespace, MAINTAINED), False
         try:
@@ -107,9 +103,9 @@ class Maintainer:
             logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Run `_work` for *namespace* while this process has *lease* (an expiring lock).
+        """Run `_work` for *namespace*, and return True when it ends.
 
-        Return False if it was lost first.
+        If another process takes over *lease* (an expiring lock) before, cancel the work and return False.
         """
         work = asyncio.ensure_future(self._work(namespace))
         try:
@@ -123,10 +119,6 @@ class Maintainer:
         return True
 
     async def _work(self, namespace: str) -> None:
-        """Delete expired messages of *namespace*, evict facts and entities, and refresh communities.
-
-        The settings decide which of these are done.
-        """
         chosen = self._maintenance
         selected = {
             name: getattr(chosen, name) for name in ("expired_days", "orphans", "max_entities", "expired_episodes")

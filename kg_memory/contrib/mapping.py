@@ -71,7 +71,7 @@ class RecordMapping:
 
 
 def _read_mapping(row: object, number: int) -> Values:
-    """Return the mapping *row* with its paths parsed: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
+    """Parse the paths in the mapping *row*: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
 
     *number*: the position of the mapping in its list, for errors. Errors: `InputError` for unknown or missing fields.
     """
@@ -84,7 +84,10 @@ def _read_mapping(row: object, number: int) -> Values:
 
 
 def _read_value(value: Any) -> Any:
-    """Parse *value* if it is a path, else return it unchanged: ``"$.jobs[*].from" -> ("jobs", None, "from")``."""
+    """Parse *value* if it is a path: ``"$.jobs[*].from" -> ("jobs", None, "from")``.
+
+    Other values are returned unchanged, but ``$$`` at the start of a text becomes ``$``.
+    """
     if not isinstance(value, str) or not value.startswith("$"):
         return value
     if value.startswith("$$"):
@@ -102,10 +105,9 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield one copy of *mapping* for each item of the list that ``[*]`` (None in a path) refers to in *record*.
+    """Yield a copy of *mapping* per item of the list in *record* at ``[*]`` (None in a path), with the item's index.
 
-    ``{"object": ("jobs", None, "company")}`` gives ``{"object": ("jobs", 0, "company")}``, then the same with 1, and so
-    on.
+    ``{"object": ("jobs", None, "company")}`` gives ``{"object": ("jobs", 0, "company")}``, the same with 1, and so on.
     """
     starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
     if not starred:
@@ -155,7 +157,7 @@ def _to_fact(values: Values, paths: Row, number: int) -> DeclaredFact | str:
     for name in REQUIRED:
         if name in values and values[name] in (_MISSING, None, "", []):
             what = "is empty" if values[name] is not _MISSING else "is missing"
-            return f"mapping {number}: {name} {_show(paths[name])} {what}"
+            return f"mapping {number}: {name} {_format_path(paths[name])} {what}"
     present = {name: value for name, value in values.items() if value is not _MISSING}
     for name in REQUIRED:
         if name in present:
@@ -173,8 +175,7 @@ def _to_name(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _show(path: Any) -> str:
-    """Format a parsed path as text: ``("jobs", 0) -> "$.jobs[0]"``."""
+def _format_path(path: Any) -> str:
     if not isinstance(path, tuple):
         return repr(path)
     return "$" + "".join(f".{step}" if isinstance(step, str) else f"[{'*' if step is None else step}]" for step in path)

@@ -29,7 +29,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
     *state*: the message, with its time and namespace.
     """
     asking = CachedAnswers(state["namespace"])
-    draft = yield from asking.through(_sketch(state, settings))
+    draft = yield from asking.through(_run_previewed_steps(state, settings))
     return Preview(
         facts=tuple(fact.sentence for fact in draft.facts if fact.same_as is None),
         known=tuple(fact.sentence for fact in draft.facts if fact.same_as is not None),
@@ -43,8 +43,7 @@ def preview_input(state: State, settings: Settings) -> Flow[Preview]:
     )
 
 
-def _sketch(state: State, settings: Settings) -> Flow[Draft]:
-    """Read the message *state* without writing to the database; return the `Draft` (the state of its ingestion)."""
+def _run_previewed_steps(state: State, settings: Settings) -> Flow[Draft]:
     draft = yield from spare_loop(Draft.of(state), sketch(state, settings))
     for step in PREVIEWED:
         draft = replace(draft, **(yield from spare_loop(draft, step(draft, settings))))
@@ -52,10 +51,6 @@ def _sketch(state: State, settings: Settings) -> Flow[Draft]:
 
 
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield the relation of each fact of a message to a similar stored fact, such as "duplicate" or "supersedes".
-
-    *draft*: the message and its facts, after they were compared with stored facts.
-    """
     rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
     for pair in draft.comparisons:
         fact, existing = draft.facts[pair.new], pair.candidate

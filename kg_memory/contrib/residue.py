@@ -156,14 +156,14 @@ class ResidueSearch:
         return [residue for residue, _ in self.findings], self.searched
 
     def _drop_shared(self, episodes: Iterable[Row]) -> None:
-        """Stop searching for words, quotes and names that also occur in *episodes*, rows of remaining messages."""
+        """Stop searching for words, quotes and names that also occur in *episodes* (rows of messages that stay)."""
         for episode in episodes:
             self.traces.drop_shared(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _drop_recent(self, since: int) -> Flow[None]:
-        """Remove the finds whose text or id also occurs in data saved after *since*: they come from this data.
+        """Remove the findings whose text or id also occurs in data saved after *since*: they may come from this data.
 
-        A find is a possible remain of deleted data. *since*: microseconds since the epoch.
+        A finding is a place that may hold deleted data. *since*: microseconds since the epoch.
         """
         traces = self.traces
         self._drop_shared((yield from fetch(SAID_SINCE, since=since)))
@@ -175,9 +175,9 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Search *properties* of a node or relation for ids, words, names and quotes of deleted messages; record finds.
+        """Record each id, word, name or quote of a deleted message in *properties*, those of a node or relation.
 
-        *label* is the type of the node or relation. A redacted message that has another text is recorded too.
+        *label* is the type of the node or relation. Redacted messages that have another text are recorded too.
         """
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
@@ -211,10 +211,7 @@ class ResidueSearch:
                 self._record_finding(label, name, id_, "name", key)
 
     def _search_vectors(self) -> Flow[None]:
-        """Record each node that has the vector of a deleted message, fact or entity.
-
-        A node is not recorded if its own text has this vector.
-        """
+        """Record each node with the vector of a deleted message, fact or entity unless its own text has that vector."""
         for label, query in NEAR.items():
             for first in range(0, len(self.traces.vectors), VECTORS_AT_ONCE):
                 vectors = self.traces.vectors[first : first + VECTORS_AT_ONCE]
@@ -225,19 +222,15 @@ class ResidueSearch:
                         self._record_finding(label, "embedding", row["id"], "vector")
 
     def _record_finding(self, label: str, name: str, id_: str, kind: str, trace: str | None = None) -> None:
-        """Record that data of a deleted message was found in the property *name* of a node.
-
-        *label* is the type of the node. *kind* is the kind of data, such as "word". *trace* is the text found.
-        """
         # The finding must not repeat deleted data.
         shown = "" if id_ in self.traces.ids or label == "Term" else id_
         self.findings.append((Residue(label=label, name=name, id=shown, trace=kind), trace))
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return those of *words* and *keys* (normalised names) that also occur in data which the deletion leaves.
+    """Return those of *words* and *keys* (normalised names) that also occur in data which stays after the deletion.
 
-    *impact* lists the data to delete; *parameters* are the parameters of the query that deletes it.
+    *impact* lists the data to delete; *parameters* are those of the deleting query.
     """
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     shared_words = yield from fetch(SHARED_WORDS, words=sorted(words), gone=parameters["gone_communities"], **affected)
@@ -248,12 +241,11 @@ def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, para
     names += [*wordings.values(), *(impact.facts[id_]["predicate"] for id_ in wordings)]
     names += [row["text"] for row in reasons]
     shared = {row["word"] for row in shared_words} | {row["key"] for row in shared_names}
-    return shared.union(_vocabulary(), *map(split_name, names))
+    return shared.union(_predicate_words(), *map(split_name, names))
 
 
 @cache
-def _vocabulary() -> frozenset[str]:
-    """Return all words in the names of the built-in predicates; ``WORKS_AT`` contributes "works" and "at"."""
+def _predicate_words() -> frozenset[str]:
     return frozenset(chain.from_iterable(map(split_name, predicates.canonical_predicates())))
 
 
@@ -263,7 +255,6 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _texts_in(value: Any) -> Iterable[str]:
-    """Yield the texts in *value*, a property of a node: a text itself, all texts in a list, or a map as JSON."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

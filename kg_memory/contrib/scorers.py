@@ -145,7 +145,7 @@ class RerankServer:
     ) -> Flow[list[float]]:
         """Return the scores of *texts*, in their order, from one HTTP request with retries.
 
-        The first call tries both request formats, and the one that works is used from then on.
+        The server takes one of two request formats: the first call tries both, later calls use the one that worked.
         """
         errors = []
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
@@ -169,7 +169,6 @@ class RerankServer:
         return {**({"model": self._model} if self._model else {}), "query": question, "documents": texts}
 
     def _to_error(self, failure: retry.RequestFailure) -> Exception:
-        """Return the exception to raise for *failure*, with advice on what to check or set."""
         return retry.make_error(
             self.name,
             failure,
@@ -180,8 +179,6 @@ class RerankServer:
 
 
 class _HTTPError(Exception):
-    """An HTTP error response of a rerank server, with the error text that the server sent."""
-
     def __init__(self, response: httpx.Response) -> None:
         super().__init__(f"HTTP {response.status_code} {response.text}")
         self.response = response
@@ -206,7 +203,6 @@ def _host(url: str) -> str:
 
 
 def _read_json(response: httpx.Response) -> Any:
-    """Return the JSON body of *response*. Raises `_HTTPError` for an error status."""
     if not response.is_success:
         raise _HTTPError(response)
     return response.json()

@@ -47,11 +47,11 @@ RETURN predicate, ended, lasted
 
 
 def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int) -> Flow[list[StaleFact]]:
-    """Return at most *limit* facts with a freshness of at most *below*, those that are best to ask a user about first.
+    """Return up to *limit* facts with a freshness of at most *below*, the most useful ones to ask a user about first.
 
     *first* is the beginning of the query that matches the facts ``d``. *at* is the time at which they must hold, as the
-    memory knew at *believed_at*; both are microseconds since the epoch. The benefit of asking is p (1 - p) times
-    the half-life, where p is the freshness: facts that are uncertain, and whose answer stays true for long, come first.
+    memory knew at *believed_at*; both are microseconds since the epoch. The usefulness is p (1 - p) times the
+    half-life, where p is the freshness: facts that are uncertain, and whose answer stays true for long, come first.
     """
     most, highest = validate_count("limit", limit), validate_number("below", below, 0, 1)
     times = {"at": at, "believed_at": believed_at}
@@ -69,14 +69,14 @@ def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int)
     seen = yield from belief_params((at, at + 1), believed_at)
     stored = yield from fetch(FACTS_BY_ID, ids=best, sources=SOURCES, **seen)
     facts = {fact.id: fact for fact in (yield from to_facts(stored, (at, at + 1), believed_at))}
-    return [_stale(facts[id_], *found[id_][1:], at) for id_ in best if id_ in facts]
+    return [_to_stale_fact(facts[id_], *found[id_][1:], at) for id_ in best if id_ in facts]
 
 
 def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
-    """Return (age, half-life) of a fact in days.
+    """Return (age, half-life) of a fact in days, at the time *at* (microseconds since the epoch).
 
-    The age of a lasting fact counts from when it was last stated, that of a plan from the planned day. *at*: now.
-    *lasts*: half-lives in days by predicate, computed from this namespace.
+    The age counts from the last statement of the fact. That of a plan with a date is 0 until the planned time is over,
+    and counts from `DUE` then. *lasts*: half-lives in days by predicate, computed from this namespace.
     """
     if row["kind"] == "plan" and row["valid_at"] > OPEN_START:
         over = row["valid_at"] + stretch_length(row["valid_at"], row["precision"])
@@ -86,7 +86,7 @@ def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
     return max(at - row["said_at"], 0) / DAY, days if days == inf else lasts.get(row["predicate"], days)
 
 
-def _stale(fact: Fact, fresh: float, said_at: int, at: int) -> StaleFact:
+def _to_stale_fact(fact: Fact, fresh: float, said_at: int, at: int) -> StaleFact:
     """Convert *fact* to a `StaleFact` with its freshness and a question to ask the user, in Chinese or English.
 
     *fresh*: the freshness, 0 to 1. *said_at*: when the fact was last stated. *at*: the time of the estimate. Times are

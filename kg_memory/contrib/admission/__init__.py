@@ -61,17 +61,19 @@ class AdmissionGate:
         worthless = {id_ for id_, worth in rated.items() if worth.score < self.in_review}
         middling = {id_: worth for id_, worth in rated.items() if self.in_review <= worth.score < self.at_once}
         waiting = tuple(_to_review(draft.namespace, id_, worth) for id_, worth in middling.items())
-        return _without(draft, worthless, WORTHLESS.format(self.in_review, self.name)), waiting
+        return _without_facts(draft, worthless, WORTHLESS.format(self.in_review, self.name)), waiting
 
 
 def _to_review(namespace: str, fact: str, worth: Worth) -> NewVerdict:
-    """Return a review that asks a person whether to keep the fact with the id *fact*, and shows its rating *worth*."""
     id_ = verdict_id(namespace, fact, fact)
     return NewVerdict(id_, fact, fact, "admission", "waiting", worth.score, "new", WAITS.format(worth))
 
 
-def _without(draft: Draft, ids: set[str], reason: str) -> Draft:
-    """Return a copy of *draft* (ingestion state) without the facts *ids*; its `dropped` lists them with *reason*."""
+def _without_facts(draft: Draft, ids: set[str], reason: str) -> Draft:
+    """Return a copy of *draft*, a message with its extracted facts, without the facts with the ids *ids*.
+
+    They are added to `dropped` of the copy, with *reason*.
+    """
     if not ids:
         return draft
     kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]

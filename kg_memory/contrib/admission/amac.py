@@ -72,10 +72,6 @@ def passes_fast_path(factors: Mapping[str, float]) -> bool:
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
-    """Return five ratings of *fact*, from 0 to 1, without asking a model: ``{"future_utility": 0.5, ...}``.
-
-    *draft* has the message from which the fact was extracted.
-    """
     return {
         "future_utility": UNKNOWN_UTILITY,
         "factual_confidence": accuracy_of(draft, fact),
@@ -86,15 +82,11 @@ def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
 
 
 def _novelty(draft: Draft, fact: StatedFact) -> float:
-    """Return the novelty of *fact*, from 0 to 1: its distance to the most similar stored fact, or 1 without one."""
     place = draft.facts.index(fact)
     distances = [row.candidate.distance for row in draft.comparisons if row.new == place]
     return min(1.0, max(0.0, min(distances, default=1.0)))
 
 
 def _rate_content_type(draft: Draft) -> float:
-    """Return a rating of facts by the type of their source: 1 for a message, 0.7 for a text, 0.5 for JSON.
-
-    *draft* has the source. A message without a speaker counts as a text.
-    """
+    # A message without a speaker counts as a text.
     return TYPES.get(draft.episode.kind) or (1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT])

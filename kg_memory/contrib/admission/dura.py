@@ -51,14 +51,10 @@ DURA = AdmissionGate("dura", rate, in_review=0.6, at_once=0.85)
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], settings: Settings) -> dict[str, float]:
-    """Return four ratings of *fact*, from 0 to 1, computed without the model: ``{"useful": 1.0, ...}``.
-
-    *known*: numbers of stored facts by entity id.
-    """
     return {
         "decision_worthy": _decision_worth(draft, fact, settings),
         "useful": _usefulness(draft, fact, known),
-        "recallable": _recall(draft, fact, settings),
+        "recallable": _findability(draft, fact, settings),
         "accurate": accuracy_of(draft, fact),
     }
 
@@ -78,11 +74,6 @@ def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Rate the importance of *fact* for decisions, from 0 to 1.
-
-    1 for plans, contradictions of existing facts and single-valued states (such as an address); 0.5 for events; numbers
-    in between for other facts.
-    """
     place = draft.facts.index(fact)
     changes = any(
         row.new == place
@@ -101,11 +92,6 @@ def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float
 
 
 def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> float:
-    """Rate the usefulness of *fact*, from 0 to 1.
-
-    It is 1 for a fact about the speaker. Otherwise it grows from 0.4 towards 1 with the number of facts that are
-    already stored about its entities; *known* has these numbers by entity id.
-    """
     speaker = draft.episode.speaker_name
     if speaker is not None and canonical_name(speaker) in map(canonical_name, draft.entities[fact.subject].called):
         return 1.0
@@ -113,11 +99,7 @@ def _usefulness(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> flo
     return 0.4 + 0.6 * facts / (facts + FAMILIAR)
 
 
-def _recall(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Rate how easily a search will find *fact*, from 0 to 1.
-
-    Specific entity types and many search terms in the sentence raise the rating.
-    """
+def _findability(draft: Draft, fact: StatedFact, settings: Settings) -> float:
     ends = [draft.entities[place] for place in (fact.subject, *fact.objects)]
     vague = settings.entity_types[0].name
     named = sum(0.5 if entity.type == vague or entity.doubt is not None else 1.0 for entity in ends) / len(ends)
@@ -129,17 +111,13 @@ def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, in
 
     *known* maps the ids of entities to their numbers of stored facts, which the prompt includes.
     """
-    shown = [{"id": place, **_show(draft, fact, known)} for place, fact in enumerate(facts)]
+    shown = [{"id": place, **_prompt_item(draft, fact, known)} for place, fact in enumerate(facts)]
     batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]
     answers = yield from every(ask_model(ADMIT, facts=batch) for batch in batches)
     return {worth.fact: worth for answer in answers for worth in answer.worths}
 
 
-def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
-    """Return *fact* for a prompt: ``{"fact": ..., "quote": ..., "speaker": "Ann", "known_facts": {"Oslo": 12}}``.
-
-    *known*: the numbers of stored facts by entity id.
-    """
+def _prompt_item(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str, Any]:
     ends = {draft.entities[place] for place in (fact.subject, *fact.objects)}
     return {
         "fact": fact.sentence,
@@ -150,10 +128,6 @@ def _show(draft: Draft, fact: StatedFact, known: Mapping[str, int]) -> dict[str,
 
 
 def _combine(own: dict[str, float], answer: FactWorth | None) -> dict[str, float]:
-    """Return the model's ratings in *answer*, with ``accurate`` limited to the rating in *own* (computed by code).
-
-    If *answer* is None, return *own*.
-    """
     if answer is None:
         return own
     rated = {name: float(getattr(answer, name)) for name in PARTS}

@@ -70,10 +70,7 @@ def _asset(part: Json) -> str:
 
 
 def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a conversation in a Claude export, as episodes (messages to store) in *thread*.
-
-    Of an edited message, only the current version is read.
-    """
+    """Yield the messages of a conversation in a Claude export; of an edited message, only the current version."""
     messages = objects(conversation["chat_messages"])
     by_id = {str(message.get("uuid")): message for message in messages}
     parents = {str(message.get("parent_message_uuid")) for message in messages}
@@ -100,10 +97,7 @@ def _webui_chat(value: Json) -> Json | None:
 
 
 def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of an Open WebUI chat, as episodes (messages to store) in *thread*.
-
-    Of a message that was tried again, only the current version is read.
-    """
+    """Yield the user and assistant messages of an Open WebUI chat; of several answers, only the current one."""
     chat = _webui_chat(conversation) or {}
     history = chat["history"]
     for message in branch(history["messages"], history.get("currentId"), "parentId") or objects(chat.get("messages")):
@@ -155,7 +149,6 @@ def _unfold_assistants(document: Any) -> list[Json]:
 
 
 def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the user and assistant messages of a thread of OpenAI's Assistants API as episodes, earliest first."""
     messages = conversation["messages"]
     if all(isinstance(message.get("created_at"), int | float) for message in messages):
         same = messages[::-1] if messages[0]["created_at"] > messages[-1]["created_at"] else messages
@@ -168,9 +161,7 @@ def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
             yield from thread.say(message.get("id"), speaker, content_text(content), message.get("created_at"), files)
 
 
-class _Words(HTMLParser):
-    """HTML parser that collects the text of a document in the list `words`, with line breaks between paragraphs."""
-
+class _TextCollector(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.words: list[str] = []
@@ -198,11 +189,7 @@ def _is_gemini(value: Any) -> bool:
 
 
 def _unfold_gemini(document: Any) -> list[Json]:
-    """Return the conversations in a Gemini export; [] if *document* has another format.
-
-    All activities of an export become one conversation, because the export does not name the chats.
-    """
-    if isinstance(document, list) and document and _is_gemini(document[0]):
+    if isinstance(document, list) and document and _is_gemini(document[0]):  # an export, which names no chats
         return [{"id": "Gemini Apps", "activities": [each for each in objects(document) if _is_gemini(each)]}]
     turns = first(first(document, "chunkedPrompt"), "chunks") or first(document, "contents")
     turns = document if turns is None and isinstance(document, list) else turns
@@ -214,10 +201,7 @@ def _unfold_gemini(document: Any) -> list[Json]:
 
 
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the prompts and answers of a Gemini conversation as episodes (messages to store) in *thread*.
-
-    The model's thoughts are left out.
-    """
+    """Yield the prompts and answers of a Gemini conversation, without the model's thoughts."""
     for turn in conversation.get("turns", ()):
         text = content_text([part for part in objects(turn.get("parts")) if not part.get("thought")])
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
@@ -234,7 +218,7 @@ def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
         files = [file if isinstance(file, str) else first(file, "name") for file in attached or []]
         yield from thread.say(f"{id_}/prompt", "user", prompt, time, [*files, activity.get("imageFile")])
         for number, answer in enumerate(answers):
-            words = _Words()
+            words = _TextCollector()
             words.feed(str(answer.get("html") or ""))
             words.close()
             yield from thread.say(f"{id_}/{number}", "assistant", re.sub(r"\n\s*\n+", "\n", "".join(words.words)), time)
@@ -255,9 +239,9 @@ def _unfold_lists(document: Any) -> list[Json]:
 
 
 def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the OpenAI or LangChain messages in *conversation* as episodes (messages to store) in *thread*.
+    """Yield the OpenAI or LangChain messages in *conversation*.
 
-    If the first message has no time, it gets the time of the conversation.
+    The first message without a time gets the time of the conversation.
     """
     for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name):
         if isinstance(item, InputError):

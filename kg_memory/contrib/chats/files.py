@@ -119,19 +119,18 @@ def validate_file(path: Path) -> None:
         raise InputError(f"{path} is empty: pass a file with messages")
     if head.startswith(b"\x1f\x8b"):
         raise InputError(f"{path} is compressed by gzip; unpack it, and pass the file in it")
-    if b"\0" in head and _encoding(head) is None:
+    if b"\0" in head and _bom_encoding(head) is None:
         raise InputError(f"{path} is not a text file in UTF-8; save it as UTF-8 text")
 
 
-def _encoding(head: bytes) -> str | None:
-    """Return the encoding named by a byte order mark in *head*, the first bytes of a file; None means UTF-8."""
+def _bom_encoding(head: bytes) -> str | None:
     return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
 
 
 def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
     """Yield (line number, text) for each line of a file, or an `InputError` for a line that is not valid UTF-8."""
     with path.open("rb") as file:
-        encoding = _encoding(file.read(4))
+        encoding = _bom_encoding(file.read(4))
     if encoding is not None:
         for number, text in enumerate(whole_text(path).split("\n"), start=1):
             yield number, text.rstrip("\r")
@@ -159,7 +158,7 @@ def whole_text(path: File) -> str:
             data = file.read()
     except _BROKEN as error:
         raise InputError(f"{path} cannot be read ({error}): export it again") from None
-    encoding = _encoding(data[:4])
+    encoding = _bom_encoding(data[:4])
     try:
         return data.decode(encoding) if encoding else data.removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -121,8 +121,7 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"
 _CLASS = re.compile(r"(?:Message)?(?:Chunk)?$")
 
 
-def _role(kind: object) -> str | None:
-    """Return the role for a LangChain message type or class: "AIMessageChunk" -> "assistant"; None if it is unknown."""
+def _role_of(kind: object) -> str | None:
     return _ROLES.get(_CLASS.sub("", str(kind)).lower())
 
 
@@ -141,7 +140,7 @@ def is_langchain(value: Any) -> bool:
         return False
     if value.get("lc") == 1:
         return isinstance(value.get("kwargs"), Mapping)
-    is_typed = value.get("type") == "chat" or _role(value.get("type")) is not None
+    is_typed = value.get("type") == "chat" or _role_of(value.get("type")) is not None
     return is_typed and ("content" in value or isinstance(value.get("data"), Mapping))
 
 
@@ -175,7 +174,7 @@ def _plain(message: Any) -> Mapping[str, Any]:
     if is_langchain(message):
         fields = message.get("kwargs") or message.get("data") or message
         kind = message["id"][-1] if isinstance(message.get("id"), list) and message["id"] else message.get("type")
-        return {**fields, "role": fields.get("role") or _role(kind) or _role(fields.get("type")) or str(kind)}
+        return {**fields, "role": fields.get("role") or _role_of(kind) or _role_of(fields.get("type")) or str(kind)}
     if not is_openai(message):
         raise InputError('not a message: write it like {"role": "user", "content": "..."}')
     return {**message, "content": message.get("content")}
@@ -208,11 +207,10 @@ def read_locomo(document: Any, thread: str) -> Iterator[Item]:
         name = str(sample.get("sample_id") or f"{thread}-{number}")
         conversation = sample["conversation"]
         for session in sorted(filter(_SESSION.fullmatch, conversation), key=lambda key: int(key.split("_")[1])):
-            yield from _session(conversation[session], conversation.get(f"{session}_date_time"), f"{name}/{session}")
+            yield from _session_in(conversation[session], conversation.get(f"{session}_date_time"), f"{name}/{session}")
 
 
-def _session(turns: Any, time: Any, thread: str) -> Iterator[Item]:
-    """Yield *turns*, the messages of one LoCoMo session, as episodes in *thread*; the session starts at *time*."""
+def _session_in(turns: Any, time: Any, thread: str) -> Iterator[Item]:
     try:
         start = None if time is None else parse_time(time)
     except InputError as error:
@@ -322,7 +320,7 @@ def looks_like_chat(value: Any, depth: int = 0) -> bool:
     if texts and (fields.keys() & (_WHO | _WHEN)):
         return True
     lists = (each for key, each in fields.items() if key in _LISTS)
-    if any(isinstance(each, list) and each and any(map(_is_turn, each[:_WIDEST])) for each in lists):
+    if any(isinstance(each, list) and each and any(map(_has_sentence, each[:_WIDEST])) for each in lists):
         return True
     return any(
         looks_like_chat(each, depth + 1) for each in list(value.values())[:_WIDEST] if isinstance(each, list | Mapping)
@@ -333,8 +331,7 @@ def _is_text(value: Any) -> bool:
     return (isinstance(value, str) and bool(value.strip())) or (isinstance(value, list | Mapping) and bool(value))
 
 
-def _is_turn(value: Any) -> bool:
-    """Return whether a JSON value may be a message: a text of several words, or a list or object that contains one."""
+def _has_sentence(value: Any) -> bool:
     texts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     return any(isinstance(text, str) and " " in text.strip() for text in texts)
 

@@ -15,7 +15,6 @@ from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, find_chats
 
 
 def _is_telegram(value: Json) -> bool:
-    """Return whether a JSON object is a chat of a Telegram export."""
     messages = value.get("messages")
     return (
         "type" in value
@@ -32,10 +31,6 @@ def _unfold_telegram(document: Any) -> list[Json]:
 
 
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a chat in a Telegram export, as episodes (messages to store) in *thread*.
-
-    Service messages, such as "joined the group", are left out.
-    """
     for message in objects(chat["messages"]):
         if message["type"] != "message":
             continue
@@ -66,7 +61,7 @@ def _shared(message: Json) -> Iterator[tuple[str, object]]:
 
 
 def _telegram_time(message: Json) -> datetime | None:
-    """Return the time of a Telegram message. Its UTC offset is computed from the message's local time and Unix time."""
+    """Return the time of a Telegram message, with the UTC offset by which its local time differs from its Unix time."""
     wall, moment = read_moment(message.get("date")), read_moment(message.get("date_unixtime"))
     if moment is None or wall is None:
         return moment or wall
@@ -88,16 +83,15 @@ def _is_slack(message: Any) -> bool:
 
 
 def _unfold_slack(document: Any) -> list[Json]:
-    """Return *document* in a list if it is a Slack channel or one day of a channel; otherwise return []."""
     channel = document if isinstance(document, Mapping) else {}
     messages = objects(channel.get("messages") if channel else document)
     return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
 
 
 def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a Slack channel as episodes (messages to store) in *thread*.
+    """Yield the messages of a Slack channel; a message and its replies have a thread of their own.
 
-    Each message with replies has a thread of its own. `thread.names` maps the ids of users to their user records.
+    `thread.names` maps the ids of users to their user records.
     """
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
@@ -119,7 +113,6 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
 
 
 def _block_texts(value: Any) -> Iterator[str]:
-    """Yield the texts in *value*, the blocks of a Slack message, which may be nested."""
     for each in objects(value if isinstance(value, list) else [value]):
         if isinstance(each.get("text"), str):
             yield each["text"]
@@ -128,7 +121,6 @@ def _block_texts(value: Any) -> Iterator[str]:
 
 
 def _slack_name(user: Any) -> str | None:
-    """Return the name in a Slack user record or profile: real name, display name or user name; None if it has none."""
     profile = first(user, "profile")
     name = (
         first(profile, "real_name")
@@ -142,8 +134,8 @@ def _slack_name(user: Any) -> str | None:
 def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
     """Convert a link or mention in a Slack message to text: ``<@U1>`` -> "@Ann".
 
-    ``<https://a.org|docs>`` becomes "docs (https://a.org)". *users* maps user ids to user records. *match* has two
-    groups: the target ("@U1"), and the label or None.
+    ``<https://a.org|docs>`` -> "docs (https://a.org)". *users*: user records by id. *match*: its two groups are the
+    target, such as "@U1", and the label or None.
     """
     target, label = match.groups()
     if target.startswith("@"):
@@ -157,7 +149,6 @@ def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
 
 
 def _slack_time(message: Json, user: Json | None) -> datetime | None:
-    """Return the time of a Slack message in the time zone of *user*, a user record; in UTC if the zone is unknown."""
     time, zone = read_moment(float(message["ts"])), first(user, "tz")
     try:
         return time.astimezone(ZoneInfo(zone)) if time and zone else time
@@ -174,10 +165,6 @@ def _is_discord(value: Json) -> bool:
 
 
 def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a channel in a DiscordChatExporter file, as episodes (messages to store) in *thread*.
-
-    A message without text gets the text of its embeds (previews of linked pages).
-    """
     for message in objects(channel["messages"]):
         if str(message.get("type") or "Default") not in _DISCORD_SAID:
             continue
@@ -198,7 +185,7 @@ def _is_facebook(value: Json) -> bool:
 
 
 def _mend(value: Any) -> Any:
-    """Return a JSON value with the texts as they were written: Facebook exports UTF-8 that was read as Latin-1."""
+    """Repair the texts in a JSON value in which Facebook has decoded UTF-8 as Latin-1: ``"JosÃ©"`` -> ``"José"``."""
     if isinstance(value, str):
         with suppress(UnicodeError):
             return value.encode("latin-1").decode("utf-8")
@@ -217,7 +204,6 @@ _FACEBOOK_NOTES = re.compile(
 
 
 def _read_facebook(chat: Json, thread: Thread) -> Iterator[Item]:
-    """Yield the messages of a Messenger or Instagram chat, as episodes in *thread*; the export has the latest first."""
     for message in sorted(objects(chat["messages"]), key=lambda message: str(message.get("timestamp_ms"))):
         if "call_duration" in message or _FACEBOOK_NOTES.match(str(message.get("content"))):
             continue

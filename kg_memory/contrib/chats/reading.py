@@ -47,12 +47,12 @@ class _Part:
 
         Errors: `InputError` if it is unknown.
         """
-        return self.wanted or _recognise(self)
+        return self.wanted or _detect_format(self)
 
     @cached_property
     def document(self) -> Any:
         """The whole file parsed as one JSON document. Errors: `InputError` if the file is not valid JSON."""
-        return _parse(whole_text(self.file), f"{self.path}:")
+        return _parse_json(whole_text(self.file), f"{self.path}:")
 
     @cached_property
     def thread(self) -> str:
@@ -88,7 +88,7 @@ class Reading:
             validate_file(self.path)
             return [_Part(self.path, self.path, self.wanted, self.date_order)]
         found = [_Part(path, file, self.wanted, self.date_order) for path, file in files_of(self.path)]
-        names = _read_names(found)
+        names = _read_slack_users(found)
         chats: list[_Part] = []
         for part in found:
             try:
@@ -160,14 +160,12 @@ def read(
     return Reading(Path(path), strict, at or datetime.now(UTC), format, date_order, max_content)
 
 
-def _read_names(parts: list[_Part]) -> dict[str, records.Json]:
-    """Return the users of a Slack workspace by id, if users.json or org_users.json is among the files *parts*."""
+def _read_slack_users(parts: list[_Part]) -> dict[str, records.Json]:
     users = (part.document for part in parts if part.path.name in ("users.json", "org_users.json"))
     return {str(user["id"]): user for each in users for user in records.objects(each) if "id" in user}
 
 
-def _recognise(part: _Part) -> str:
-    """Return the format of *part* ("whatsapp" etc.), detected from its first lines. Errors: `InputError` if unknown."""
+def _detect_format(part: _Part) -> str:
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
     texts = [text for _, text in head if text.strip()]
     if not texts:
@@ -185,11 +183,11 @@ def _recognise(part: _Part) -> str:
         return "chat" if is_chat else "text"
     if len(texts) == 1 or parsed[0] is None:
         try:
-            return _recognise_json(part)
+            return _detect_json_format(part)
         except InputError:
             if "document" in part.__dict__ or not (part.path.suffix in _JSON[1:] or any(parsed[1:])):
                 raise
-    _refuse_unknown(part, [record for record in parsed if record is not None])
+    _refuse_unknown_chats(part, [record for record in parsed if record is not None])
     return "jsonl"
 
 
@@ -201,8 +199,7 @@ def _parse_object(text: str) -> records.Json | None:
     return record if isinstance(record, dict) else None
 
 
-def _recognise_json(part: _Part) -> str:
-    """Return the format of *part*, a file with one JSON document ("openai" etc.). Errors: `InputError` if unknown."""
+def _detect_json_format(part: _Part) -> str:
     document = part.document
     if formats.samples(document):
         return "locomo"
@@ -216,7 +213,7 @@ def _recognise_json(part: _Part) -> str:
     # A list of messages with times or threads is read like JSON Lines: "json" below.
     if formats.is_openai(first_) and isinstance(first_, dict):
         return "openai"
-    _refuse_unknown(part, document if isinstance(document, list) else [document])
+    _refuse_unknown_chats(part, document if isinstance(document, list) else [document])
     return "json"
 
 
@@ -224,8 +221,7 @@ def _chat_of(document: Any) -> records.Chat | None:
     return next((chat for chat in CHATS.values() if chat.unfold(document)), None)
 
 
-def _refuse_unknown(part: _Part, records: list[Any]) -> None:
-    """Raise `InputError` if one of *records* looks like a chat message (author and text) in an unknown format."""
+def _refuse_unknown_chats(part: _Part, records: list[Any]) -> None:
     for record in records[:_LOOKED_AT]:
         if not (isinstance(record, dict) and _is_readable(record)) and formats.looks_like_chat(record):
             raise _unknown(part, "--records to import it as JSON records")
@@ -256,7 +252,7 @@ def _read_chats(chat: records.Chat, document: Any, part: _Part, line: int | None
     if not conversations:
         raise _not_of(part, f"{chat.name} conversation")
     fallback = part.thread if line is None else f"{part.thread}-{line}"
-    titles: list[str | None] = [_name_of(each, part) for each in conversations]
+    titles: list[str | None] = [_title_of(each, part) for each in conversations]
     for number, (conversation, title) in enumerate(zip(conversations, titles, strict=True), start=1):
         id_ = records.first(conversation, "conversation_id", "uuid", "id") or records.first(
             conversation.get("channel"), "id"
@@ -272,8 +268,8 @@ def _read_chats(chat: records.Chat, document: Any, part: _Part, line: int | None
         yield from records.date_beginning(chat.read(conversation, thread))
 
 
-def _name_of(conversation: records.Json, part: _Part) -> str | None:
-    """Return the title of an exported conversation, for Slack the name of the channel's folder, or None."""
+def _title_of(conversation: records.Json, part: _Part) -> str | None:
+    """Return the title of an exported conversation (for Slack, the name of the channel's folder); None without one."""
     if "ts" in next(iter(records.objects(conversation.get("messages"))), {}) and "name" not in conversation:
         return part.path.absolute().parent.name if part.path.stem[:4].isdecimal() else part.path.stem
     guild, channel = conversation.get("guild"), conversation.get("channel")
@@ -283,8 +279,11 @@ def _name_of(conversation: records.Json, part: _Part) -> str | None:
     return " - ".join(str(name) for name in names if name) or untitled
 
 
-def _parse(text: str, place: str, number: int | None = None) -> Any:
-    """Parse the JSON *text*. Errors: `InputError`, which names *place* and the line: *number*, or that in *text*."""
+def _parse_json(text: str, place: str, number: int | None = None) -> Any:
+    """Parse the JSON *text*, a whole file or its line *number*.
+
+    Errors: `InputError`; its message begins with *place* and the number of the line at fault.
+    """
     try:
         return json.loads(text, parse_constant=str)
     except json.JSONDecodeError as error:
@@ -295,19 +294,17 @@ def _parse(text: str, place: str, number: int | None = None) -> Any:
 
 
 def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
-    """Yield (line number, JSON value) for each line that is not empty; for a line that is not JSON, an `InputError`."""
     for line in lines_of(part.file):
         if isinstance(line, InputError):
             yield line
         elif line[1].strip():
             try:
-                yield line[0], _parse(line[1], "line ", line[0])
+                yield line[0], _parse_json(line[1], "line ", line[0])
             except InputError as error:
                 yield error
 
 
 def _read_lines(part: _Part) -> Iterator[records.Item]:
-    """Yield the episodes of *part*, a JSON Lines file, and an `InputError` for each line that cannot be read."""
     for line in _parsed_lines(part):
         if isinstance(line, InputError):
             yield line
@@ -319,7 +316,6 @@ def _read_lines(part: _Part) -> Iterator[records.Item]:
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[records.Item]:
-    """Yield the episodes in *record*, the JSON value in line *number*: a message, a JSON record, or a conversation."""
     messages_ = formats.find_messages(record)
     if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
         yield from formats.read_messages(record, f"{part.thread}-{number}")
@@ -354,7 +350,7 @@ def _to_record(record: Any) -> EpisodeInput:
 
 
 def _read_records(part: _Part) -> Iterator[records.Item]:
-    """Yield each object in *part*, a JSON list or JSON Lines file, as a JSON record, even if it is like a message."""
+    """Yield each object of *part*, a JSON list or JSON Lines file, as a JSON record, even if it looks like a chat."""
     try:
         yield from map(_to_record, _records(part.document))
     except InputError:
@@ -363,14 +359,9 @@ def _read_records(part: _Part) -> Iterator[records.Item]:
         yield from (line if isinstance(line, InputError) else _to_record(line[1]) for line in _parsed_lines(part))
 
 
-def _read_documents(
+def _document_reader(
     is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[records.Item]], name: str
 ) -> Callable[[_Part], Iterable[records.Item]]:
-    """Create a function that reads a JSON file with *read_document*, or raises `InputError` if *is_valid* is false.
-
-    *name* is the format's name, for the error message.
-    """
-
     def read_part(part: _Part) -> Iterable[records.Item]:
         if not is_valid(part.document):
             raise _not_of(part, name)
@@ -379,13 +370,13 @@ def _read_documents(
     return read_part
 
 
-_read_messages = _read_documents(formats.find_messages, formats.read_messages, "list of messages")
+_read_messages = _document_reader(formats.find_messages, formats.read_messages, "list of messages")
 _READ: dict[str, Callable[[_Part], Iterable[records.Item]]] = {
     "jsonl": _read_lines,
     "openai": _read_messages,
     "langchain": _read_messages,
-    "locomo": _read_documents(formats.samples, formats.read_locomo, "LoCoMo conversation"),
-    "beam": _read_documents(formats.is_beam, formats.read_beam, "BEAM chat"),
+    "locomo": _document_reader(formats.samples, formats.read_locomo, "LoCoMo conversation"),
+    "beam": _document_reader(formats.is_beam, formats.read_beam, "BEAM chat"),
     "json": _read_json,
     "chat": lambda part: formats.read_chat(lines_of(part.file), part.thread),
     "text": lambda part: [records.make_input(content=whole_text(part.file), kind=EpisodeKind.TEXT)],

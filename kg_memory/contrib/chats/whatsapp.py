@@ -249,8 +249,7 @@ def _count_named(said: list[_Said], order: DateOrder) -> int:
 _TEXTS: Mapping[str, str] = read_table(__package__, "whatsapp.toml")
 
 
-def _any(name: str) -> str:
-    """Return a regular expression that matches any phrase of the table *name* in ``whatsapp.toml``."""
+def _phrase_pattern(name: str) -> str:
     phrases = "|".join(_TEXTS[name].splitlines())
     return f"(?:{phrases})"
 
@@ -258,8 +257,8 @@ def _any(name: str) -> str:
 GLUE = re.compile(r"^(?:klo|kl|um|à|às|alle|plkst|ob|lúc|г|日|일|u|o(?!dp))(?=.|$)")
 """Words between the date and the time of a stamp."""
 AM, PM, NOON = (frozenset(_TEXTS[name].split()) for name in ("am", "pm", "noon"))
-DELETED = re.compile(f"{_any('deleted')}[.。]?", re.IGNORECASE)
-OMITTED = re.compile(f".{{0,80}}{_any('omitted')}.{{0,12}}", re.IGNORECASE)
+DELETED = re.compile(f"{_phrase_pattern('deleted')}[.。]?", re.IGNORECASE)
+OMITTED = re.compile(f".{{0,80}}{_phrase_pattern('omitted')}.{{0,12}}", re.IGNORECASE)
 """Text in place of an attachment that was not exported, such as "image omitted"."""
-EDITED = re.compile(rf"\s*<[^<>]*{_any('edited')}[^<>]*>\s*$", re.IGNORECASE)
-ATTACHED = re.compile(rf"\({_any('attached')}", re.IGNORECASE)
+EDITED = re.compile(rf"\s*<[^<>]*{_phrase_pattern('edited')}[^<>]*>\s*$", re.IGNORECASE)
+ATTACHED = re.compile(rf"\({_phrase_pattern('attached')}", re.IGNORECASE)

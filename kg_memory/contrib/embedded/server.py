@@ -98,7 +98,7 @@ def join(
         raise DatabaseMissing(f"There is no embedded FalkorDB for Windows: use WSL, or a server.\n{WAYS_OUT}")
     folder = Path(folder).expanduser().resolve()
     with start_errors.map_os_errors(folder):
-        run = _prepare(folder)
+        run = _make_private_folders(folder)
         start = partial(_start, run, binaries, fsync, on_wait)
         while True:
             server = _enter(run, start, idle_seconds, on_wait)
@@ -122,11 +122,7 @@ def is_running(folder: Path) -> bool:
     return held.exists() and watchdog.is_held(str(held))
 
 
-def _prepare(folder: Path) -> Path:
-    """Create the private folders of a database in *folder*, and return the folder "run" with the locks.
-
-    Errors: `DatabaseStartError` if other users could read the data, or run a server in the folder.
-    """
+def _make_private_folders(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ("aof", "run"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -146,7 +142,7 @@ def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait
         try:
             os.ftruncate(users, 0)
             os.pwrite(users, str(idle_seconds).encode(), 0)
-            socket = next(filter(_answers, _addresses(run)), None)
+            socket = next(filter(_answers, _possible_addresses(run)), None)
             started = socket is None
             if socket is None:
                 socket = _new_address(run)
@@ -161,7 +157,6 @@ def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait
 
 @contextlib.contextmanager
 def _hold_starting_lock(run: Path, on_wait: OnWait) -> Iterator[None]:
-    """Context manager: hold the lock in the folder *run* that a process needs to start or stop the server."""
     path = str(run / watchdog.STARTING)
     waiting = _Waiting(on_wait, "waiting for another process to start or stop the database")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -179,8 +174,7 @@ def _answers(address: str) -> bool:
     return link is not None
 
 
-def _addresses(run: Path) -> list[str]:
-    """Return the socket paths at which the server of the folder *run* may listen, whether or not they exist."""
+def _possible_addresses(run: Path) -> list[str]:
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     addresses = [near] if _fits(near) else []
     if elsewhere.is_symlink() and _is_private(elsewhere.readlink()):
@@ -189,7 +183,6 @@ def _addresses(run: Path) -> list[str]:
 
 
 def _new_address(run: Path) -> str:
-    """Return a path for a new socket: in the folder *run* or, if that is too long, in a private temporary folder."""
     near, elsewhere = str(run / "socket"), run / watchdog.ELSEWHERE
     if _fits(near):
         return near
@@ -207,7 +200,6 @@ def _fits(address: str) -> bool:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether *folder* belongs to this user and no other user has access to it."""
     try:
         status = folder.lstat()
     except OSError:
@@ -215,8 +207,7 @@ def _is_private(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
-def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[str]:
-    """Return the command line to start redis-server with the FalkorDB module. The server listens only at *socket*."""
+def _server_command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[str]:
     threads = max(4, os.cpu_count() or 1)  # one per core, so that a few long reads do not block other graphs
     server = {
         "--port": "0",
@@ -240,7 +231,7 @@ def _command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[s
 
 
 def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket: str) -> None:
-    """Start a server that listens at the path *socket*, and wait until it does; it may still be loading its data."""
+    """Start a server, and wait until it accepts connections at the path *socket*; it may still be loading its data."""
     start_errors.check_space(run.parent)
     start_errors.check_manifest(run.parent / "aof")
     lock = _lock_server(run, on_wait)
@@ -249,7 +240,7 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
         log.replace(run / "redis.log.old")
     try:
         process = subprocess.run(
-            _command(run, binaries, fsync, socket),
+            _server_command(run, binaries, fsync, socket),
             check=False,
             cwd=run.parent,
             pass_fds=[lock],
@@ -286,9 +277,8 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
 
 
 def _start_watchdog(run: Path, socket: str) -> None:
-    """Start the watchdog, a process that stops the server when it is unused; wait until it holds its lock in *run*."""
     command = [sys.executable, "-I", "-S", watchdog.__file__, str(run), socket]
-    process = subprocess.run(
+    process = subprocess.run(  # returns when the background process holds its lock
         command,
         check=False,
         stdin=subprocess.DEVNULL,
@@ -335,7 +325,6 @@ def _await_indices(client: Any, waiting: _Waiting) -> None:
 
 
 def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
-    """Return the states of all indices of *graph*, such as ["OPERATIONAL"]; [] if the graph has just been deleted."""
     query = "CALL db.indexes() YIELD status RETURN status"
     try:
         reply = _retry_while_loading(lambda: client.execute_command("GRAPH.RO_QUERY", graph, query), waiting)
@@ -347,7 +336,7 @@ def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
 
 
 def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
-    """Return the result of *call*, a read-only request, which is repeated without limit while the server is loading.
+    """Return the result of *call*; repeat it, without limit, while the server is loading. It must be safe to repeat.
 
     Errors: `_ServerGoneError` if the connection is lost.
     """
@@ -361,7 +350,6 @@ def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
 
 
 def _check_version(modules: dict[str, Any], *, allow_old: bool) -> None:
-    """Raise `DatabaseVersionError` if FalkorDB is missing in *modules*, or is too old and *allow_old* is false."""
     versions = [int(module["ver"]) for module in modules.get("modules", ()) if module["name"] == "graph"]
     if not versions:
         raise DatabaseVersionError(

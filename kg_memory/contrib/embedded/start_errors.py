@@ -37,7 +37,7 @@ NO_RIGHTS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextlib.contextmanager
 def map_os_errors(folder: Path) -> Iterator[None]:
-    """Context manager: raise an `OSError` in the body as a `DatabaseStartError` about *folder*, with advice."""
+    """Context manager: convert an `OSError` of the body to a `DatabaseStartError` about *folder*, with advice."""
     try:
         yield
     except OSError as error:
@@ -130,14 +130,20 @@ def explain_unreachable(run: Path) -> DatabaseStartError:
 
 
 def _tail(output: str) -> str:
-    """Return the last non-empty lines of a server's *output*; after a crash, also the start of its crash report."""
+    """Return the last `TAIL` lines of a server's log and, after a crash, the start of its crash report.
+
+    Empty lines, and warnings about overcommitted memory, are left out.
+    """
     head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))
 
 
 def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
-    """Return (exception class, advice) for a server that printed *output* and ended; the advice is for the user."""
+    """Return the class of the exception to raise, and advice for the user, chosen by the errors in *output*.
+
+    *output*: the log of a server that ended while it started. *folder*: its data folder.
+    """
     if re.search(NOT_LOADED, output) and not re.search(LOADED, output):
         return DatabaseMissing, (
             f"{binaries.module} was not loaded. Install the library that the log names (Debian, Ubuntu: libgomp1, "
@@ -156,11 +162,8 @@ def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[Databas
 
 
 def _explain_damage(folder: Path, binaries: Binaries) -> str:
-    """Return instructions for the user to repair damaged data in *folder*, with a command that cuts off a damaged end.
-
-    redis-server itself is the repair tool if it is run under that tool's name.
-    """
     manifest = shlex.quote(str(folder / "aof" / MANIFEST))
+    # redis-server is the repair tool if it is run under the name of that tool.
     command = f"exec -a redis-check-aof {shlex.quote(str(binaries.redis_server))} --fix {manifest}"
     return (
         f"The data in {folder / 'aof'} is damaged: restore a backup of that folder. Without a backup, copy the folder "

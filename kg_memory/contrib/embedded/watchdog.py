@@ -93,7 +93,7 @@ def watch(run: str, address: str) -> None:
     lock_fd = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # an earlier watchdog exits within a second
     assert lock_fd is not None  # noqa: S101 - the call waits
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))  # the background process inherits it
-    _detach()
+    _become_daemon()
     seen, quiet_since, idle = read_idle_time(run), time.monotonic(), 0.0
     while not _is_gone(link, min(LONGEST_PAUSE, max(SHORTEST_PAUSE, idle / 10))):
         if _is_lost(run, lock_fd):
@@ -125,8 +125,7 @@ def read_idle_time(run: str) -> tuple[int, float]:
         return 0, 0.0
 
 
-def _detach() -> None:
-    """Continue in a background child process, without terminal and working folder; the parent process exits."""
+def _become_daemon() -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
@@ -142,10 +141,10 @@ def _is_gone(link: socket.socket, pause: float) -> bool:
 
 
 def _is_lost(run: str, lock_fd: int) -> bool:
-    """Return whether the folder *run* was deleted, moved or replaced by another folder.
+    """Return whether the folder *run* was deleted, moved, or replaced by another folder.
 
-    *lock_fd* is the file descriptor of the watchdog's lock in the folder. In a lost folder the server must be killed: a
-    normal shutdown would delete the socket of a new server with the same path.
+    *lock_fd*: the file descriptor of the watchdog's lock file, opened while *run* existed. The server of a lost folder
+    must be killed: a normal shutdown would delete the socket of a new server with the same path.
     """
     try:
         return not os.path.samestat(os.stat(os.path.join(run, WATCHDOG)), os.fstat(lock_fd))
@@ -161,10 +160,10 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], lock_fd: int) -> bool:
-    """Save and stop the server, unless a client has joined since *seen*; return whether the server was stopped.
+    """Save the data and stop the server, unless a client has used it since *seen*; return whether it was stopped.
 
-    *run*: the folder of lock files. *link*: a connection to the server. *seen*: the last result of `read_idle_time`.
-    *lock_fd*: the file descriptor of the watchdog's lock.
+    *run*: the folder of its lock files. *link*: a connection to it. *seen*: an earlier result of `read_idle_time`.
+    *lock_fd*: the file descriptor of the watchdog's lock file.
     """
     _rewrite_append_file(run, link, lock_fd)
     if _is_lost(run, lock_fd):
@@ -173,24 +172,19 @@ def _stop(run: str, link: socket.socket, seen: tuple[int, float], lock_fd: int) 
     if starting is None:
         return False
     try:
-        if read_idle_time(run) != seen or is_held(os.path.join(run, USERS)) or _ask(link, "SHUTDOWN"):
+        if read_idle_time(run) != seen or is_held(os.path.join(run, USERS)) or _ask_server(link, "SHUTDOWN"):
             return False
-        _tidy(run)
+        _remove_socket_folder(run)
         return True
     finally:
         unlock(starting)
 
 
 def _rewrite_append_file(run: str, link: socket.socket, lock_fd: int) -> None:
-    """If the server's append-only file has grown by `REWRITE_SIZE`, let the server rewrite it, and wait for the end.
-
-    *run*: the folder of lock files; if it is deleted or replaced, stop waiting. *link*: a connection to the server.
-    *lock_fd*: the file descriptor of the watchdog's lock.
-    """
     aof = _info(link, "persistence")
     if int(aof.get("aof_current_size", 0)) - int(aof.get("aof_base_size", 0)) < REWRITE_SIZE:
         return
-    _ask(link, "BGREWRITEAOF")
+    _ask_server(link, "BGREWRITEAOF")
     aof = _info(link, "persistence")
     while "1" in (aof.get("aof_rewrite_in_progress"), aof.get("aof_rewrite_scheduled")) and not _is_lost(run, lock_fd):
         time.sleep(SHORTEST_PAUSE)
@@ -198,11 +192,10 @@ def _rewrite_append_file(run: str, link: socket.socket, lock_fd: int) -> None:
 
 
 def _info(link: socket.socket, section: str) -> dict[str, str]:
-    return dict(line.split(":", 1) for line in _ask(link, f"INFO {section}").splitlines() if ":" in line)
+    return dict(line.split(":", 1) for line in _ask_server(link, f"INFO {section}").splitlines() if ":" in line)
 
 
-def _ask(link: socket.socket, command: str) -> str:
-    """Send *command* to the server and return its reply as text; "" if the connection is lost."""
+def _ask_server(link: socket.socket, command: str) -> str:
     try:
         link.sendall(command.encode() + b"\r\n")
         with link.makefile("rb") as reply:
@@ -213,18 +206,17 @@ def _ask(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Save and stop the server at the socket path *address*, and exit this process, its watchdog.
+    """Handle SIGTERM: save and stop the server at the socket path *address*, and exit.
 
-    Called when the process gets SIGTERM: without its watchdog, the server would run forever.
+    This process is the server's watchdog: without it, the server would run forever.
     """
     link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:
-        _ask(link, "SHUTDOWN")
+        _ask_server(link, "SHUTDOWN")
     os._exit(0)
 
 
-def _tidy(run: str) -> None:
-    """Remove the temporary folder of the server's socket. It exists if the socket path in *run* was too long."""
+def _remove_socket_folder(run: str) -> None:
     try:
         folder = os.readlink(os.path.join(run, ELSEWHERE))
         os.unlink(os.path.join(run, ELSEWHERE))

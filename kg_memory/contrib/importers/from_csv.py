@@ -71,7 +71,6 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _undecodable_line(path: Path) -> int:
-    """Return the number of the first line in a file that is not valid UTF-8, for an error message."""
     with path.open("rb") as file:
         for number, data in enumerate(file, start=1):  # noqa: B007 - it is returned
             try:

@@ -63,10 +63,10 @@ def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
 
 
 def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, record) for all entities, episodes and edges of the Graphiti graph *name* at the URL *url*.
+    """Yield (place, record) for all entities, episodes (messages) and edges (facts) of the graph *name* at *url*.
 
-    The place names the record in error messages: "the record '5f...'". Errors: `InputError` if the graph does not exist
-    or is empty.
+    A place names a record in error messages: "the record '5f...'". Errors: `InputError` if the graph does not exist or
+    is empty.
     """
     database = Database(NamedServer(url), allow_old=True)
 
@@ -110,9 +110,9 @@ def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _to_record(row: Row) -> Row:
-    """Convert *row*, a node or edge of Graphiti, to a record with the field names of Zep.
+    """Convert a node or an edge of Graphiti to the form of an export of Zep, which has the same kinds of records.
 
-    The content of a message like "Ann: hello" is split into speaker and content.
+    The content of a message, such as "Ann: hello", is split into speaker and content.
     """
     record = {name: _clean(name, value) for name, value in row.items()} | {"graph_uuid": row.get("group_id")}
     episodes = record.get("episodes")
@@ -127,9 +127,9 @@ def _to_record(row: Row) -> Row:
 
 
 def _clean(name: str, value: Any) -> Any:
-    """Remove characters that FalkorDB cannot store from *value*, the value of the field *name*.
+    """Replace characters that the database cannot store in *value*, the value of the field *name*.
 
-    In times, the name of a time zone is removed: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
+    A time also loses the name of its time zone: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
     """
     if not isinstance(value, str):
         return value

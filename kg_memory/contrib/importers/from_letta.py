@@ -37,14 +37,13 @@ def read_letta(path: Path, group: str | None = None) -> moving.Reading:
     The function's argument is a `Counter` of skipped records by reason. *group* is the agent's name; None means the
     only agent. Errors: `InputError`.
     """
-    document = _load(path)
+    document = _load_json_object(path)
     agents = dict(_agents(path, document))
     name = moving.choose_owner(agents, group, "agent")
     return partial(_records, path, document, name, agents[name])
 
 
-def _load(path: Path) -> Row:
-    """Parse a Letta agent file and return its JSON object. Errors: `InputError` if the file is too large or invalid."""
+def _load_json_object(path: Path) -> Row:
     try:
         if path.stat().st_size > LONGEST:
             raise InputError(f"{path} has over {LONGEST:,} bytes; export each agent to a file of its own")
@@ -59,7 +58,7 @@ def _load(path: Path) -> Row:
 
 
 def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (name, agent) for each agent in *document*, a parsed Letta file; equal names become "bot (agent-1)".
+    """Yield (name, agent) for each agent in a parsed Letta file; an id makes equal names unique: "bot (agent-1)".
 
     Errors: `InputError` if there are none.
     """
@@ -90,10 +89,6 @@ def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
 
 
 def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter[str]) -> Iterator[moving.Record]:
-    """Yield the records to import of one agent: its memory blocks, messages, archival passages and attached files.
-
-    *name* is the agent's name, *agent* its JSON object. *left_out* counts skipped things by reason.
-    """
     for place, block in _blocks(str(path), document, agent):
         yield from _block(place, name, block, left_out)
     for place, message in _rows(str(path), agent, "messages"):
@@ -110,7 +105,7 @@ def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter
 def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
     """Yield (place, block) for each memory block of *agent*, including the shared blocks whose ids it lists.
 
-    *document* is the parsed file. A place is a name for error messages: "agent.af, blocks 2".
+    *document*: the parsed file with the shared blocks. A place names a block in error messages: "agent.af, blocks 2".
     """
     yield from _rows(path, agent, "core_memory", "memory_blocks")
     ids = agent.get("block_ids") or []
@@ -131,9 +126,9 @@ def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterato
 
 
 def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[moving.Record]:
-    """Yield a record for each text of *message*, if a user or an assistant wrote it; otherwise count it in *left_out*.
+    """Yield a record for each text in a message of a user or an assistant; count other messages in *left_out*.
 
-    *place* names the message in error messages; *name* is the agent's name.
+    *place* names the message in error messages; *name* is the name of *agent*.
     """
     role = message.get("role")
     at = moving.read_time(place, message, "created_at")
@@ -155,10 +150,6 @@ def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[
 
 
 def _text(place: str, message: Row) -> str:
-    """Return the text of a message, whose content is a string or a list of parts.
-
-    *place* names the message in error messages. Errors: `InputError` for content of another type.
-    """
     content = message.get("content")
     if content is None or isinstance(content, str):
         return content or moving.read_text(place, message, "text") or ""
@@ -167,7 +158,10 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return the text of a user message, decoded if it is wrapped in JSON; None for an event, such as a heartbeat."""
+    """Return the text of a user message, which may be wrapped: ``{"type": "user_message", "message": "Hi"}`` -> "Hi".
+
+    None for an event, such as a heartbeat.
+    """
     try:
         packed = json.loads(text)
     except (ValueError, RecursionError):
@@ -179,9 +173,9 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield the texts that an assistant message shows to the user: the texts in its calls of the tool send_message.
+    """Yield the texts of an assistant message that the user saw: those sent by the tool "send_message".
 
-    Its own text is yielded first if it calls no tool, or if the agent's type is `SPEAKING`. *place* is for error
+    If the message calls no tool, or the agent's type is `SPEAKING`, its own text comes first. *place* is for error
     messages.
     """
     calls = list(_rows(place, message, "tool_calls"))
@@ -221,7 +215,7 @@ def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[
 
 
 def _record(place: str, name: str, content: str, **fields: Any) -> moving.Record:
-    """Return a record to import, whose id is a hash of its content: a second import gives the same id.
+    """Return a message as a record to import, with a hash of its content as its id: a second import adds nothing.
 
     *place* is for error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
     """

@@ -38,22 +38,18 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
     The function's argument, a `Counter`, gets the numbers of records left out, by reason. *group* is the owner,
     "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, or an unknown or missing *group*.
     """
-    with _open(path) as store:
+    with _open_read_only(path) as store:
         owners = {_owner(row) for row in store.execute(_OWNERS)}
     return partial(_records, path, choose_owner(owners, group, "user"))
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the messages and claims (facts) of *owner*, "tenant/user", from the memvara store at *path*.
-
-    Claims that memvara has invalidated are left out, and counted in *left_out*.
-    """
-    with _open(path) as store:
+    with _open_read_only(path) as store:
         try:
             for row in map(dict, store.execute(_EPISODES)):
                 if _owner(row) == owner:
                     place = f"{path}, episode {row['id']}"
-                    yield Record(place, _episode(place, row))
+                    yield Record(place, _to_message(place, row))
             for row in map(dict, store.execute(_CLAIMS)):
                 if _owner(row) != owner:
                     continue
@@ -65,8 +61,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
             raise InputError(f"cannot read {path} ({error}); open it with Memvara to see if it is damaged") from None
 
 
-def _open(path: Path) -> closing[sqlite3.Connection]:
-    """Open the memvara store *path* read-only. Errors: `InputError` if it is encrypted, or is no memvara store."""
+def _open_read_only(path: Path) -> closing[sqlite3.Connection]:
     if not path.is_file():
         raise InputError(f"{path} is not a file; pass memvara's store, such as memvara.db")
     if path.is_relative_to("/proc/self/fd"):  # an open file without a path, which SQLite cannot open
@@ -94,8 +89,7 @@ def _owner(row: Row | sqlite3.Row) -> str:
     return "/".join(filter(None, (row["tenant"], row["usr"])))
 
 
-def _episode(place: str, row: Row) -> EpisodeInput:
-    """Convert *row*, a database row of a memvara episode, to a message; *place* names the row in error messages."""
+def _to_message(place: str, row: Row) -> EpisodeInput:
     return EpisodeInput(
         content=row["content"],
         speaker=row["usr"] if row["role"] == "user" and row["usr"] else row["role"],
@@ -107,9 +101,9 @@ def _episode(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Convert the database row of a memvara claim to a record: a fact, or a message if the claim is negated.
+    """Convert a claim (a statement) to a fact or, if it is negated, to a message with its text.
 
-    *place* names the row in error messages: "memvara.db, claim 7".
+    *place* names the claim in error messages: "memvara.db, claim 7".
     """
     at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
@@ -135,9 +129,10 @@ def _claim(place: str, row: Row) -> Record:
 
 
 def _begin(place: str, row: Row) -> str | None:
-    """Return the date when a claim became true: "2024-05", or "about 2024-05-06" if only the week is known; else None.
+    """Return the date when a claim (a statement) became true; None if it is unknown.
 
-    *row* is the database row of the claim; *place* names it in error messages.
+    The text has the known precision: "2024-05" for a month, "about 2024-05-06" for a week. *place* names the claim in
+    error messages.
     """
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")

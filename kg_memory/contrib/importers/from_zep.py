@@ -30,9 +30,10 @@ Records = Callable[[], Iterable[tuple[str, Row]]]
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Data collected before edges are imported: the owner to import, and two lookup tables by uuid.
+    """The owner whose records are imported, and lookup tables of all nodes and episodes (messages) in the export.
 
-    `names` maps the uuids of nodes to names, and `said` the uuids of episodes to times (ISO 8601).
+    `names`: the names of nodes by uuid. `said`: the times of episodes (ISO 8601) by uuid. `source`: "zep" or
+    "graphiti".
     """
 
     source: str
@@ -70,10 +71,6 @@ def read_source(records: Records, group: str | None, source: str, noun: str) -> 
 
 
 def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterator[moving.Record]:
-    """Yield the records to import for one user or graph: edges as facts, and episodes as messages.
-
-    *index*: that owner, and the names of nodes. *left_out*: counts the skipped records by reason.
-    """
     episodes = moving.DiskDictionary()
     for place, record in records():
         kind = _kind(place, record)
@@ -85,7 +82,7 @@ def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterato
             yield from (moving.Record(place, fact) for fact in _facts(place, record, index))
         elif kind == "episode":
             if episodes.put(_uuid(place, record), ""):
-                yield moving.Record(place, _episode(place, record, index.source))
+                yield moving.Record(place, _to_message(place, record, index.source))
             else:
                 left_out["messages that are also present as episodes"] += 1
 
@@ -108,11 +105,7 @@ def _uuid(place: str, record: Row) -> str:
     return moving.require_text(place, record, "uuid", "uuid_", hint=HINT)
 
 
-def _episode(place: str, record: Row, source: str) -> EpisodeInput:
-    """Convert *record*, a Zep episode, to a message; *source* is "zep" or "graphiti".
-
-    *place* names the record in error messages.
-    """
+def _to_message(place: str, record: Row, source: str) -> EpisodeInput:
     kind = record.get("source")
     return EpisodeInput(
         content=moving.read_text(place, record, "content") or "",
@@ -126,9 +119,9 @@ def _episode(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Convert a Zep edge to a fact and, if the edge has ended, a second fact that states the end; yield them.
+    """Yield the fact that an edge (two nodes, with a relation) states and, if it has ended, a fact that states the end.
 
-    *place*: the position of the edge in the file, for errors. *record*: the edge. *index*: the names of its nodes.
+    *place* names the edge in error messages. *index*: the names of the nodes.
     """
     created, expired = (moving.read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (moving.read_time(place, record, name) for name in ("valid_at", "invalid_at"))

@@ -133,9 +133,9 @@ def start_before(start: datetime | None, end: datetime | None) -> datetime | Non
 
 
 def name_objects(subject: str, name: str) -> str | None:
-    """Return *name*, the object of an imported fact, or None if it is the same entity as *subject*.
+    """Return *name*, the object of an imported fact, or None if it names the same entity as *subject*.
 
-    So an edge from an entity to itself becomes a fact without an object.
+    A relation of an entity to itself becomes a fact without an object.
     """
     return None if canonical_name(subject) == canonical_name(name) else name
 
@@ -192,7 +192,7 @@ def parse_json(data: bytes) -> Any:
 
 
 class _Text:
-    """Parser for a JSON file of any size. It loads the file in chunks, and parses one value at a time."""
+    """Parser for a JSON file of any size: it loads the file in chunks, and parses one value at a time."""
 
     def __init__(self, path: Path, file: TextIO) -> None:
         self._path, self._file = path, file
@@ -200,7 +200,7 @@ class _Text:
         self._text, self._place, self._line, self._ended = "", 0, 1, False
 
     def _read_more(self) -> bool:
-        """Append the next chunk of the file to the text that is not parsed yet; return False at the end of the file."""
+        """Load the next chunk of the file, and drop the text already parsed; return False at the end of the file."""
         chunk = "" if self._ended else self._file.read(max(CHUNK, len(self._text) - self._place))
         self._ended = not chunk
         self._line += self._text.count("\n", 0, self._place)
@@ -260,18 +260,17 @@ class _Text:
 
 
 def _values(text: _Text, names: Collection[str]) -> Iterator[Any]:
-    """Yield each record in the JSON file *text*; *names* are the keys whose lists contain records, such as "edges"."""
+    """Yield each record of the file; *names* are the keys of objects whose lists contain records, such as "edges"."""
     while first := text.peek():
         if first == "[":
-            yield from _items(text)
+            yield from _parse_list(text)
         elif first == "{":
-            yield from _object(text, names)
+            yield from _parse_object(text, names)
         else:
             yield text.value()
 
 
-def _items(text: _Text) -> Iterator[Any]:
-    """Parse the JSON list that comes next in *text*, and yield its items one by one."""
+def _parse_list(text: _Text) -> Iterator[Any]:
     text.take("[")
     if text.peek() == "]":
         text.take("]")
@@ -282,10 +281,10 @@ def _items(text: _Text) -> Iterator[Any]:
             return
 
 
-def _object(text: _Text, names: Collection[str]) -> Iterator[Any]:
-    """Yield each record in the next JSON object of *text*.
+def _parse_object(text: _Text, names: Collection[str]) -> Iterator[Any]:
+    """Parse the next object, and yield the records in it: the items of its lists under the keys *names*.
 
-    *names* are the keys whose lists contain records. An object without them is itself a record.
+    An object without such lists is itself a record, unless it is an empty page: ``{"edges": [], "next": null}``.
     """
     text.take("{")
     fields: Row = {}
@@ -298,7 +297,7 @@ def _object(text: _Text, names: Collection[str]) -> Iterator[Any]:
         text.take(":")
         if key in names and text.peek() == "[" and text.peek(skip=1) == "{":
             lists += 1
-            yield from _items(text)
+            yield from _parse_list(text)
         else:
             fields[key] = text.value()
         closing = text.take(",", "}") == "}"

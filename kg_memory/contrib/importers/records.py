@@ -60,7 +60,7 @@ def import_records(
     validate_choice("origin", origin, plugin_names("importers"))
     place = source if "://" in str(source) else Path(source)
     reading = yield from work(lambda: load_plugin("importers", origin)(place, group))
-    total = yield from work(lambda: _check(engine, reading, progress))
+    total = yield from work(lambda: _check_all(engine, reading, progress))
     counts, left_out = Counter[str](), Counter[str]()
     unread: list[str] = []
     for is_fact, records in groupby(reading(left_out), key=attrgetter("is_fact")):
@@ -84,11 +84,10 @@ def import_records(
     )
 
 
-def _check(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
-    """Check that all records of an export can be stored, without storing them; return the number of records.
+def _check_all(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
+    """Raise `InputError` for the first record that cannot be stored; return the number of records. Nothing is stored.
 
-    *reading* is a function that yields the records. *progress* is called with (0, number of records so far). Errors:
-    `InputError` for the first invalid record.
+    *reading*: a function that yields the records. *progress* is called with (0, number of records so far).
     """
     count = 0
     contents = DiskDictionary()
@@ -114,7 +113,7 @@ def _to_state(engine: Engine, record: Record) -> State:
 
 
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
-    """Store *window*, a batch of records that are all facts or all messages; return one result for each.
+    """Store *window*, records that are all facts or all messages, and return a result for each of them.
 
     With *read*, a model extracts facts from the messages. Errors: `InputError` for an invalid record; the records
     before it stay stored.
@@ -145,10 +144,9 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
 def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
-    """Replace the facts from earlier versions of a message by the facts from its new version, *record*.
+    """Let the facts of a message, *record*, replace the facts of earlier versions of the message.
 
-    *result* is the result of storing *record*. If the new version states no fact, the earlier facts are kept, and
-    counted in *left_out*.
+    *result*: from storing the message. Earlier facts stay, counted in *left_out*, if the new version states no fact.
     """
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:

@@ -89,31 +89,23 @@ def read_mem0(path: Path, group: str | None = None) -> moving.Reading:
     for place, record in moving.read_json_records(path, moving.LIST_NAMES):
         owners.add(_owner_of(record))
         if record.get("event") == "DELETE" or record.get("is_deleted"):
-            deleted.put(_key_of(record) or place, "")
+            deleted.put(_memory_id(record) or place, "")
     return partial(_records, path, moving.choose_owner(owners, group, "user"), deleted)
 
 
 def _records(path: Path, owner: str, deleted: moving.DiskDictionary, left_out: Counter[str]) -> Iterator[moving.Record]:
-    """Yield the Mem0 memories of *owner* as records to import.
-
-    *deleted* has the ids of memories that Mem0 has deleted; their records are only counted in *left_out*.
-    """
     for place, record in moving.read_json_records(path, moving.LIST_NAMES):
         if _owner_of(record) != owner:
             continue
-        key = _key_of(record)
+        key = _memory_id(record)
         if deleted.get(key or place) is not None:
             left_out["changes to memories that were deleted"] += 1
             continue
-        episode = _to_episode(place, record, left_out)
-        yield moving.Record(place, episode, {f"labels.{MEM0_ID}": key} if _is_changed(record) else None)
+        episode = _mem0_episode(place, record, left_out)
+        yield moving.Record(place, episode, {f"labels.{MEM0_ID}": key} if _is_revised(record) else None)
 
 
-def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
-    """Convert *record*, a Mem0 memory, to a message; fields that cannot be imported are counted in *left_out*.
-
-    *place* names the record in error messages. Errors: `InputError` if it has no text.
-    """
+def _mem0_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
     if not isinstance(content, str) or not isinstance(metadata, dict):
@@ -136,16 +128,15 @@ def _to_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput
         thread=str(thread) if thread else None,
         source=SOURCE,
         source_id=_version_of(record),
-        expires_at=_end_of(named.get("expiration_date")),
-        labels=_labels_of({**named, "role": role}, others, _key_of(record), left_out),
+        expires_at=_expiry(named.get("expiration_date")),
+        labels=_labels_of({**named, "role": role}, others, _memory_id(record), left_out),
     )
 
 
 def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
-    """Return the labels (fields for filters) of a Mem0 memory.
+    """Return the labels (fields for filters) of a Mem0 memory; metadata that does not fit is left out, and counted.
 
-    *named*: its ids and other known fields. *metadata*: all other fields. *key*: its own id. *left_out*: a counter of
-    metadata that does not fit into labels.
+    *named*: its ids and other known fields. *metadata*: all other fields. *key*: its own id.
     """
     ids = {name: value for name, value in named.items() if name in IDS}
     about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})
@@ -178,34 +169,31 @@ def read_expiration(value: object) -> tuple[str | None, datetime | None]:
     raise InputError(f"expiration_date must be a date such as 2026-12-31, got {value!r:.100}")
 
 
-def _end_of(day: str | None) -> datetime | None:
-    """Return the expiration time of a memory whose last day is *day* ("2026-12-31"); None if *day* is no valid date."""
+def _expiry(day: str | None) -> datetime | None:
     try:
         return read_expiration(day)[1]
     except InputError:
         return None
 
 
-def _is_changed(record: Row) -> bool:
-    """Return whether *record* is a later version of a Mem0 memory that was changed, and not its first version."""
-    if record.get("memory_id"):
+def _is_revised(record: Row) -> bool:
+    if record.get("memory_id"):  # a row of the history of a memory
         return record.get("event") == "UPDATE"
     return bool(record.get("updated_at") and record["updated_at"] != record.get("created_at"))
 
 
 def _version_of(record: Row) -> str | None:
-    """Return an id for this version of a Mem0 memory: "m1" for the first one, or "m1@2024-05-01" (time) after a change.
+    """Return an id of this version of a Mem0 memory: "m1" for the first, "m1@2024-05-01" (its time) after a change.
 
-    A row of a history has an id of its own, which is used. None if the record has no id.
+    A row of the memory's history has an id of its own, which is returned. None if the record has no id.
     """
-    key, own = _key_of(record), record.get("id")
+    key, own = _memory_id(record), record.get("id")
     if record.get("memory_id") and own:
         return str(own)
-    return f"{key}@{record['updated_at']}" if key and _is_changed(record) and record.get("updated_at") else key
+    return f"{key}@{record['updated_at']}" if key and _is_revised(record) and record.get("updated_at") else key
 
 
-def _key_of(record: Row) -> str | None:
-    """Return the id of a Mem0 memory, given its *record* or the record of a change of it; None if there is no id."""
+def _memory_id(record: Row) -> str | None:
     key = record.get("memory_id") or record.get("id")
     return str(key) if key else None
 
@@ -234,10 +222,6 @@ def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[mo
 
 
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
-    """Convert *record*, an item of a LangGraph store, to a message or, if its value has no text, a JSON record.
-
-    *place* names the item in error messages. Errors: `InputError` if the item has no value.
-    """
     value = record.get("value")
     if not isinstance(value, dict) or not value:
         raise InputError(f"{place}: the record has no value; pass items as Item.dict() returns them")

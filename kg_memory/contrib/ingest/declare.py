@@ -37,7 +37,7 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
     """Return the facts to store: the one on the command line, or those in the file of ``--file``.
 
     ``declare Ann LIVES_IN Rome`` gives ``[{"subject": "Ann", "predicate": "LIVES_IN", "object": ["Rome"]}]``. Errors:
-    `InputError` if there is no fact, or both a fact and a file.
+    `InputError` without a fact, or for both a fact and a file.
     """
     words = arguments.words
     options = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}
@@ -56,14 +56,12 @@ def _rows_of(arguments: Namespace) -> Sequence[Row]:
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
-    """Return the facts in a CSV, TSV, JSON or JSON Lines file as dicts: ``{"subject": "Ann", ...}``."""
     if path.suffix.lower() in (".csv", ".tsv"):
         return (row for _, row in read_table(path))
     return (row for _, row in read_json_records(path))
 
 
 def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
-    """Print how many facts were stored in *seconds*, which earlier facts they ended, and what failed."""
     facts = sum(len(result.facts) for result in added)
     again, rate = sum(not result.new for result in added), facts / seconds
     notes = {

@@ -27,17 +27,17 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     how["max_content"] = settings_of(arguments).max_content
     readings = [read(path, **how) for path in arguments.files]
-    surveys = [_look_through(reading, screen) for reading in readings]
+    surveys = [_survey_and_print(reading, screen) for reading in readings]
     problems = [str(problem) for reading in readings for problem in reading.problems]
     with open_memory(arguments, screen) as memory:
         if memory.driver.model.by_rules:
             screen.note("reading offline, by rules: run kg-memory doctor to see how to use a language model")
-        parts = chain.from_iterable(_apart(reading, arguments) for reading in readings)
+        parts = chain.from_iterable(_grouped(reading, arguments) for reading in readings)
         if arguments.dry_run:
             _show_estimate(memory, parts, surveys, screen)
             show_problems(problems, screen)
             return 0
-        before = _finish(memory, namespace_of(arguments), screen)
+        before = _finish_earlier_run(memory, namespace_of(arguments), screen)
         meter = ProgressMeter(sum(survey.messages for survey in surveys), screen)
         meter.unread.update(before.unread)  # cleared for episodes that these files contain too
         problems += _add_parts(memory, parts, meter, screen, strict=arguments.strict)
@@ -53,11 +53,6 @@ def _add_parts(
     *,
     strict: bool,
 ) -> list[str]:
-    """Save messages and extract their facts; return an error message for each rejected message.
-
-    *parts* are pairs (namespace, messages). *meter* counts messages and shows the progress. With *strict*, the first
-    error is raised.
-    """
     try:
         return [
             problem
@@ -72,8 +67,7 @@ def _add_parts(
         raise
 
 
-def _look_through(reading: Reading, screen: Screen) -> Survey:
-    """Read a whole chat file, print how many episodes it has, and return its counts and time range as a `Survey`."""
+def _survey_and_print(reading: Reading, screen: Screen) -> Survey:
     found = survey(reading)
     screen.note(f"{reading.path}: {count_noun(found.messages, 'episode')} ({reading.format})")
     if reading.is_doubtful:
@@ -84,7 +78,7 @@ def _look_through(reading: Reading, screen: Screen) -> Survey:
 def _add(
     memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressMeter, *, strict: bool
 ) -> list[str]:
-    """Save *episodes* in *namespace* and extract their facts; return an error message for each rejected episode.
+    """Save *episodes* (messages) and extract their facts; return an error message for each rejected episode.
 
     An episode is rejected if, for example, its id exists with another content. *meter* counts the episodes and shows
     the progress. With *strict*, the first error is raised instead.
@@ -102,8 +96,7 @@ def _add(
             return refused
 
 
-def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
-    """Extract facts from the episodes that an earlier run has saved but not read; return a meter with their counts."""
+def _finish_earlier_run(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMeter:
     stats = memory.stats(namespace=namespace)
     meter = ProgressMeter(stats.waiting, screen)
     if stats.failed:
@@ -116,11 +109,10 @@ def _finish(memory: GraphMemory, namespace: str, screen: Screen) -> ProgressMete
     return meter
 
 
-def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Group messages by namespace; yield ``(namespace, messages)``.
+def _grouped(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
+    """Yield (namespace, messages): one pair or, with --namespace-per-conversation, one for each conversation.
 
-    This is one pair or, with --namespace-per-conversation, one for each conversation. A conversation is named by its
-    thread up to the first slash: "chat7/monday" gives the namespace "ann/chat7".
+    A conversation is named by its thread up to the first slash: "chat7/monday" gives the namespace "ann/chat7".
     """
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
@@ -131,10 +123,10 @@ def _apart(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[t
 
 
 def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
-    """Print the result of ``kg-memory ingest``: counts of messages and facts, the cost, error messages, and advice.
+    """Print the counts of messages and facts, the cost, and what to do about errors and facts in review.
 
-    *before* counts messages of an earlier run that were finished now, *meter* those of this run. *problems* are error
-    messages. *review* is the shell command for reviewing facts.
+    *before* counts messages of an earlier run that this run has finished, *meter* its own messages. *review*: the shell
+    command for reviewing facts.
     """
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:
@@ -177,10 +169,6 @@ def show_problems(problems: Sequence[str], screen: Screen, label: str = "left ou
 def _show_estimate(
     memory: GraphMemory, parts: Iterable[tuple[str, Iterable[EpisodeInput]]], surveys: Sequence[Survey], screen: Screen
 ) -> None:
-    """Print, for ``--dry-run``, what the files contain and what it would cost to read them with the model.
-
-    *parts* are pairs (namespace, episodes); *surveys* has the counts of each file.
-    """
     estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in parts]
     if not estimates:
         screen.line("There is nothing to read.")
@@ -211,10 +199,7 @@ def _summary(estimate: Estimate) -> str:
 
 
 def _rows(estimate: Estimate) -> Iterable[tuple[Cell, ...]]:
-    """Yield the rows of a table that shows the cost *estimate*: ``("calls", "120", "90", "150")``.
-
-    The columns are the name, the likely, the lowest and the highest amount.
-    """
+    """Yield table rows (name, likely, lowest, highest) for a cost estimate: ``("calls", "120", "90", "150")``."""
 
     def row(name: str, amount: Range, form: str) -> tuple[Cell, ...]:
         return name, *(format(end, form) for end in (amount.likely, amount.low, amount.high))

@@ -109,7 +109,7 @@ class FlowRunnable(Runnable[Any, Output]):
 
     @abstractmethod
     def _run(self, input_: Any, config: Config) -> Flow[Output]:
-        """Compute the runnable's output from its input *input_*."""
+        """Return the output for *input_*; a generator that yields model calls and other effects, run by `invoke`."""
 
     def _invoke(self, input: Any, config: Config = None, **kwargs: Any) -> Flow[Output]:  # noqa: A002 - LangChain's name
         del kwargs
@@ -155,14 +155,17 @@ def write_trajectories(trajectories: Any) -> list[Record]:
         raise InputError(f"trajectories must be a list of (messages, feedback), got {type(trajectories).__name__}")
     records: list[Record] = []
     for number, trajectory in enumerate(trajectories, 1):
-        messages, feedback = _split(trajectory)
+        messages, feedback = _split_feedback(trajectory)
         record: Record = {"trajectory": number, "messages": write_messages(messages)}
         records.append(record if feedback in (None, "") else {**record, "feedback": feedback})
     return records
 
 
-def _split(trajectory: Any) -> tuple[Any, Any]:
-    """Split an agent's run into (messages, feedback); feedback is None if the run has only messages."""
+def _split_feedback(trajectory: Any) -> tuple[Any, Any]:
+    """Return (messages, feedback) of an agent's run: an `AnnotatedTrajectory`, a pair, or messages alone.
+
+    For messages alone, the feedback is None.
+    """
     if isinstance(trajectory, tuple | list) and len(trajectory) == 2:
         first, second = trajectory
         if isinstance(first, list | tuple) and not (first and isinstance(first[0], str)):  # ("user", "Hi") is a message

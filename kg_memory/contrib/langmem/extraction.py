@@ -83,10 +83,10 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
         self.instructions = instructions
         self._model = asking.open_model(model)
         self._inserts, self._updates, self._deletes = enable_inserts, enable_updates, enable_deletes
-        self._forms = {exists: self._form(exists=exists) for exists in (False, True)}
+        self._forms = {exists: self._make_prompt(exists=exists) for exists in (False, True)}
 
     def _run(self, input_: Mapping[str, Any], _: asking.Config) -> Flow[list[ExtractedMemory]]:
-        """Return the existing memories in *input_*, updated or marked as removed, then the new ones."""
+        """Return the existing memories, revised, then new ones; a `RemoveDoc` stands for a memory to remove."""
         existing = list(self.read_existing(input_.get("existing") if isinstance(input_, Mapping) else None))
         external = {memory.id for memory in existing}
         memories, removed = yield from self.revise(input_, existing)
@@ -150,10 +150,10 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
     def _kinds(self) -> list[Record]:
         return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
-    def _form(self, *, exists: bool) -> PromptTemplate[asking.Changes] | None:
-        """Return the prompt that asks the model for changes to memories, or None if no change is allowed.
+    def _make_prompt(self, *, exists: bool) -> PromptTemplate[asking.Changes] | None:
+        """Return the prompt that asks the model for changes to memories; None if no change is allowed.
 
-        *exists*: whether there are memories; without any, adding is always allowed.
+        *exists*: whether there are memories. Without any, adding is always allowed.
         """
         lists: Record = {}
         for name, schema in self.schemas.items():
@@ -168,9 +168,9 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Apply the model's *changes* to the list *memories*, and return whether there were any.
+    """Apply the model's *changes* to the list *memories*; return False if there is nothing to apply.
 
-    Ids of removed memories are added to *removed*. Changes to unknown memories are skipped.
+    Removed memories stay in the list, and their ids are added to *removed*. Changes to unknown memories are skipped.
     """
     places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
     made = False
@@ -206,10 +206,6 @@ class ThreadExtractor(asking.FlowRunnable[BaseModel]):
         )
 
     def _run(self, input_: Mapping[str, Any], _: asking.Config) -> Flow[BaseModel]:
-        """Return the instance of the schema that the model extracts from ``input_["messages"]``.
-
-        Errors: `InputError` without messages.
-        """
         messages = asking.write_messages(require_messages(input_))
         if not messages:
             raise InputError("messages must not be empty: there is nothing to extract from")
@@ -247,10 +243,6 @@ def require_messages(input_: Any) -> Any:
 
 
 def _validate_schemas(schemas: Any) -> list[Schema]:
-    """Check that *schemas* are pydantic models, and return them as a list.
-
-    Errors: `SettingsError` if a schema is not a pydantic model, is recursive, or repeats a name.
-    """
     listed = list(schemas) if isinstance(schemas, list | tuple) else [schemas]
     for schema in listed:
         if not isinstance(schema, type) or not issubclass(schema, BaseModel):
@@ -266,7 +258,6 @@ def _validate_schemas(schemas: Any) -> list[Schema]:
 
 
 def _make_answer(name: str, lists: Mapping[str, Any]) -> type[Any]:
-    """Create the pydantic model *name* with the fields *lists*: ``{"records": (list[Note], ...)}``."""
     made: type[Any] = create_model(name, **lists)
     return made
 

@@ -86,7 +86,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
             enable_deletes=enable_deletes,
         )
         self.schemas = self.memory_manager.schemas
-        self._phases = [(_phase(model, chosen, phase), phase) for phase in phases or ()]
+        self._phases = [(_manager_of_phase(model, chosen, phase), phase) for phase in phases or ()]
         self._query_model = None if query_model is None else open_model(query_model)
         self._query_limit = validate_count("query_limit", query_limit)
         self._store = validate_store(store)
@@ -102,17 +102,13 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return store_here(self._store)
 
     def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[list[Record]]:
-        """Update the stored memories from the conversation in *input_*, and return the stored items.
-
-        *input_* is the runnable's input. If the memory is paused, nothing is stored.
-        """
         store, namespace = self.store, self.namespace(config)
-        before = yield from self._related(store, namespace, require_messages(input_))
+        before = yield from self._find_related(store, namespace, require_messages(input_))
         try:
             if not before and self._default is not None:
                 before = [self._default_item(namespace, config)]
                 yield from call(store, "put", namespace, DEFAULT, before[0].value)
-            after, removed = yield from self._manage(input_, before)
+            after, removed = yield from self._revise(input_, before)
             return (yield from _store_changes(store, namespace, before, after, removed))
         except MemoryPaused:
             return []
@@ -121,12 +117,12 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         """Update the memories from the conversation *messages*, and return the stored items; calls `ainvoke`."""
         return await self.ainvoke({"messages": messages})
 
-    def _manage(self, input_: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Let the model revise memories; return the revised memories, and the ids of memories to delete.
+    def _revise(self, input_: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
+        """Let the model revise *before*, stored items; return all memories, and the ids of memories to delete.
 
-        *input_*: the runnable's input. *before*: the stored items related to its messages. Nothing is stored.
+        Nothing is stored yet. *input_* has the conversation: ``{"messages": [...]}``.
         """
-        memories, removed = yield from self.memory_manager.revise(input_, [_read(item) for item in before])
+        memories, removed = yield from self.memory_manager.revise(input_, [_to_existing(item) for item in before])
         for manager, phase in self._phases:
             kept = [memory for memory in memories if memory.id not in removed]
             messages = input_["messages"] if phase.get("include_messages") else []
@@ -134,10 +130,9 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
             removed |= gone
         return memories, removed
 
-    def _related(self, store: BaseStore, namespace: Labels, messages: Any) -> Flow[list[SearchItem]]:
-        """Return at most `query_limit` stored memories that are related to *messages*, best first."""
+    def _find_related(self, store: BaseStore, namespace: Labels, messages: Any) -> Flow[list[SearchItem]]:
         if self._query_model is None:
-            queries = _windows(messages)
+            queries = _queries_from_end(messages)
         else:
             queries = yield from write_queries(self._query_model, messages, "")
         items = yield from search_all(store, namespace, queries, SPARE * self._query_limit)
@@ -150,7 +145,6 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return SearchItem(namespace, DEFAULT, value, time, time)
 
     def _to_default(self, default: Any) -> BaseModel:
-        """Return *default* as an instance of the first of `schemas` that accepts it, or raise `SettingsError`."""
         if isinstance(default, BaseModel):
             return default
         values = {"content": default} if isinstance(default, str) else default
@@ -210,7 +204,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
 
     def _to_typed(self, item: T) -> T:
         if isinstance(item.value, Mapping) and item.value.keys() == {"kind", "content"}:
-            item.value = to_model(_read(item), self.schemas)
+            item.value = to_model(_to_existing(item), self.schemas)
         return item
 
 
@@ -276,11 +270,7 @@ def _score(item: SearchItem) -> float:
     return item.score or 0.0
 
 
-def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
-    """Return the `MemoryManager` for an extra pass with the options *phase*: ``{"instructions": "Merge duplicates."}``.
-
-    *schemas*: the pydantic models of memories. Errors: `SettingsError` for an unknown option in *phase*.
-    """
+def _manager_of_phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
     if unknown := set(phase) - set(MemoryPhase.__annotations__):
         raise SettingsError(f"unknown option {min(unknown)!r} of a phase: use {', '.join(MemoryPhase.__annotations__)}")
     options: Record = {"instructions": MERGE, "enable_deletes": True, **phase}
@@ -288,8 +278,8 @@ def _phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryP
     return MemoryManager(model, schemas=schemas, **options)
 
 
-def _read(item: Item) -> Existing:
-    """Convert a store *item* to a memory for the model; its kind is "" if the item names no schema."""
+def _to_existing(item: Item) -> Existing:
+    """Convert a store item to a memory that the model can revise; its `kind` is "" if its schema is unknown."""
     value = item.value
     if value.keys() == {"kind", "content"}:
         return Existing(item.key, str(value["kind"]), value["content"])
@@ -306,9 +296,9 @@ def _store_changes(
     after: Sequence[Existing],
     removed: Collection[str],
 ) -> Flow[list[Record]]:
-    """Store new and changed memories, delete the memories *removed* (ids), and return the stored items.
+    """Put new and changed memories into the store, delete the ids *removed*, and return the items that were put.
 
-    *before*: the items as read from the store. *after*: the memories that the store should have.
+    *before*: the items that were read from the store. *after*: the memories that the store should have.
     """
     items = {item.key: item for item in before}
     for item in before:
@@ -317,7 +307,7 @@ def _store_changes(
     puts: list[Record] = []
     for memory in after:
         old = items.get(memory.id)
-        if memory.id not in removed and (old is None or _read(old) != memory):
+        if memory.id not in removed and (old is None or _to_existing(old) != memory):
             place = namespace if old is None else tuple(old.namespace)
             puts.append({"namespace": place, "key": memory.id, "value": _to_value(memory)})
     for put in puts:
@@ -329,7 +319,7 @@ def _to_value(memory: Existing) -> Record:
     return {"kind": memory.kind, "content": memory.content} if memory.kind else {"content": memory.content}
 
 
-def _windows(messages: Any) -> list[str]:
+def _queries_from_end(messages: Any) -> list[str]:
     """Return search queries made from the end of a conversation: its last message, its last two, and its last four."""
     texts = [text for text in map(text_of, messages_of(messages)) if text.strip()]
     return list(dict.fromkeys("\n".join(texts[-size:]) for size in WINDOWS if texts))

@@ -99,10 +99,6 @@ class PromptOptimizer(FlowRunnable[str]):
         self._model, self._kind = open_model(model), kind
 
     def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[str]:
-        """Return an agent's prompt, rewritten by the model to prevent the mistakes of past runs.
-
-        *input_*: ``{"trajectories": [...], "prompt": ...}``; a trajectory is the messages of a run.
-        """
         runs, prompt = write_trajectories(_field(input_, "trajectories")), _read_prompt(_field(input_, "prompt"))
         if not runs:
             return prompt["prompt"]
@@ -117,9 +113,9 @@ class PromptOptimizer(FlowRunnable[str]):
         return await self.ainvoke({"trajectories": trajectories, "prompt": prompt})
 
     def _learn(self, prompt: Prompt, review: Record) -> Flow[tuple[list[Lesson], str]]:
-        """Ask the model for lessons from past runs; return the lessons, and the text of *prompt* rewritten with them.
+        """Let the model learn lessons from past runs; return the lessons, and *prompt* rewritten with them.
 
-        *review*: the runs ("trajectories"), and the rules that the agent already follows ("known").
+        *review*: the runs of the agent ("trajectories"), and the rules that it already follows ("known").
         """
         wishes = prompt.get("update_instructions") or ""
         text, learned = prompt["prompt"], list[Lesson]()
@@ -142,9 +138,9 @@ class PromptOptimizer(FlowRunnable[str]):
         return learned, text
 
     def _rewrite(self, text: str, lessons: Sequence[Lesson], wishes: str) -> Flow[str]:
-        """Return the prompt *text*, rewritten by the model to include *lessons*; its {variables} stay.
+        """Let the model rewrite the prompt *text* to include *lessons*; return the new text, with the same {variables}.
 
-        *wishes*: the user's instructions for updates.
+        If the model drops a variable, the lessons are appended to *text* instead. *wishes*: the user's instructions.
         """
         if not lessons:
             return text
@@ -152,10 +148,10 @@ class PromptOptimizer(FlowRunnable[str]):
         answer = yield from ask_chat(self._model, REWRITE, prompt=text, lessons=orders, instructions=wishes)
         variables = set(_VARIABLE.findall(text))
         written = next(iter(answer.prompts), "")
-        new = _escape(written, variables) if variables else written
+        new = _escape_braces(written, variables) if variables else written
         if new.strip() and variables <= set(_VARIABLE.findall(new)):
             return new
-        listed = "\n".join(f"- {_escape(order, variables) if variables else order}" for order in orders)
+        listed = "\n".join(f"- {_escape_braces(order, variables) if variables else order}" for order in orders)
         return f"{text}\n\n{listed}"  # the rewritten text lost a variable, or is empty
 
 
@@ -173,10 +169,6 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         self._model = open_model(model)
 
     def _run(self, input_: Mapping[str, Any], config: Config) -> Flow[list[Prompt]]:
-        """Return all prompts of an agent; the model rewrites the prompts that caused mistakes in past runs.
-
-        *input_*: ``{"trajectories": [...], "prompts": [...]}``; a trajectory is the messages of a run.
-        """
         trajectories = _field(input_, "trajectories")
         prompts = [_read_prompt(prompt) for prompt in _field(input_, "prompts")]
         if len({prompt["name"] for prompt in prompts}) < len(prompts):
@@ -197,7 +189,6 @@ class MultiPromptOptimizer(FlowRunnable[list[Prompt]]):
         return await self.ainvoke({"trajectories": trajectories, "prompts": prompts})
 
     def _choose(self, prompts: Sequence[Prompt], trajectories: Sequence[Record]) -> Flow[set[str]]:
-        """Return the names of the *prompts* that the model wants to rewrite after reading *trajectories* (runs)."""
         if not trajectories or not prompts:
             return set()
         if len(prompts) == 1 and not prompts[0].get("when_to_update"):
@@ -220,7 +211,6 @@ def _field(input_: Any, name: str) -> Any:
 
 
 def _read_prompt(prompt: Any) -> Prompt:
-    """Convert a text, or a dict with "name" and "prompt", to a `Prompt`; raise `InputError` for another value."""
     if isinstance(prompt, str):
         return Prompt(name=AGENT, prompt=prompt)
     if isinstance(prompt, Mapping) and all(isinstance(prompt.get(name), str) for name in ("name", "prompt")):
@@ -232,11 +222,8 @@ def _number(rules: Sequence[Fact]) -> list[Record]:
     return [{"id": number, "rule": Rules.text_of(fact)} for number, fact in enumerate(rules, 1)]
 
 
-def _escape(text: str, variables: set[str]) -> str:
-    """Double all braces in *text* except those around *variables*: with {"a"}, "{a} {b}" -> "{a} {{b}}".
-
-    In a prompt template, other braces than those around a variable must be doubled.
-    """
+def _escape_braces(text: str, variables: set[str]) -> str:
+    """Double all braces in *text* except those around *variables*: with {"a"}, "{a} {b}" -> "{a} {{b}}"."""
 
     def double(match: re.Match[str]) -> str:
         piece = match[0]
@@ -298,7 +285,7 @@ class Rules:
         """
         place = {"source": SOURCE, "namespace": self._where(config)}
         for lesson in lessons:
-            text = json.dumps(self._write(agent, trajectories, lesson), ensure_ascii=False, default=str)
+            text = json.dumps(self._to_record(agent, trajectories, lesson), ensure_ascii=False, default=str)
             try:
                 added: AddResult = yield from call(self._memory, "add", text, kind="json", mapping=MAPPING, **place)
             except MemoryPaused:
@@ -311,8 +298,7 @@ class Rules:
                 decision = {"by": SOURCE, "reason": lesson.reason, "namespace": place["namespace"]}
                 yield from call(self._memory.facts, "replace", former.id, episode=added.episode, **decision)
 
-    def _write(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
-        """Convert *lesson* to the JSON object to store: the agent, the rule, the reason, and the run as its source."""
+    def _to_record(self, agent: str, trajectories: Sequence[Record], lesson: Lesson) -> Record:
         text = lesson.lesson
         shown = [record for record in trajectories if record["trajectory"] == lesson.trajectory]
         return {

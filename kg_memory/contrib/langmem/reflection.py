@@ -101,7 +101,7 @@ class ReflectionExecutor:
         `DatabaseUnavailable` after `shutdown`; `InputError`, `SettingsError`.
         """
         seconds = validate_seconds("after_seconds", after_seconds)
-        configurable, context = _here(config)
+        configurable, context = _config_here(config)
         thread = configurable.get("thread_id") if thread_id is None else thread_id
         store = self._find_store()
         labels = self._namespace({"configurable": _merge(context, configurable)}) if self._namespace else ()
@@ -160,16 +160,9 @@ class ReflectionExecutor:
         self.shutdown()
 
     def _find_store(self) -> BaseStore | None:
-        """Return the store to write memories to, or None.
-
-        It is the store given to this executor, else the store of the running graph, else the `store` of the reflector
-        (the function that extracts memories).
-        """
         return find_store(self._store) or getattr(self._reflector, "store", None)
 
     def _reflect(self, task: _Task) -> None:
-        """Call the reflector (the runnable that extracts memories) with ``task.payload``; set ``task.future``."""
-
         @entrypoint(store=task.store)
         def reflect(payload: Any) -> Any:
             return self._reflector.invoke(payload)
@@ -185,8 +178,11 @@ class ReflectionExecutor:
             task.future.set_result(result)
 
 
-def _here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return ("configurable" values, context) of the running graph, or (values of *config*, None) if it is given."""
+def _config_here(config: RunnableConfig | None) -> tuple[Record, Any]:
+    """Return ("configurable" values, context) of the running graph or, if *config* is given, (its values, None).
+
+    Values that LangGraph sets itself are left out.
+    """
     context = None
     if config is None:
         try:
@@ -204,9 +200,9 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of *former* put first; both are dicts, ``{"messages": [...]}``.
+    """Return *payload* with the messages of *former* in front; both are dicts, ``{"messages": [...]}``.
 
-    If its messages begin with those of *former*, *payload* is returned unchanged.
+    *payload* is returned unchanged if its messages already begin with those of *former*.
     """
     old, new = _messages(former), _messages(payload)
     return payload if not old or new is None or new[: len(old)] == old else {**payload, "messages": [*old, *new]}

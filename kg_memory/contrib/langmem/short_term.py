@@ -117,10 +117,6 @@ class SummarizationNode(FlowRunnable[Record]):
         self._read, self._written = input_messages_key, output_messages_key
 
     def _run(self, input_: Record | BaseModel, _: Config) -> Flow[Record]:
-        """Return an update for the graph's state: messages with the older ones summarised, and the running summary.
-
-        *input_* is the graph's state. Errors: `InputError` if it has no messages.
-        """
         messages, context = _get(input_, self._read), _get(input_, "context") or {}
         if messages is None:
             raise InputError(f"the state must have {self._read!r}; set input_messages_key to the key of its messages")
@@ -143,7 +139,7 @@ class SummarizationNode(FlowRunnable[Record]):
         for part in self._parts(older) if older else ():
             prompt, summary = (self._first, "") if running is None else (self._next, running.summary)
             asked = prompt.format_messages(messages=part, existing_summary=summary)
-            running = _extend(running, part, (yield from call(self._model, "invoke", asked)))
+            running = _extend_summary(running, part, (yield from call(self._model, "invoke", asked)))
         recent = recent[len(older) :]
         if running is None:
             return SummarizationResult([*system, *recent])
@@ -151,7 +147,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return the number of *messages* to summarise, counted from the first; 0 below the token limit, and never all.
+        """Return how many of the first *messages* to summarise; 0 below the token limit, and never all.
 
         *system*: the leading system message, if any; its tokens count too.
         """
@@ -166,7 +162,10 @@ class SummarizationNode(FlowRunnable[Record]):
         return end
 
     def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Divide *messages* into lists of at most `max_tokens` tokens, and yield a list for each call of the model."""
+        """Divide *messages* into lists of at most `max_tokens` tokens, one for each call of the model.
+
+        A message with tool calls stays in one list with the results of the tools, even if they exceed the limit.
+        """
         part: list[BaseMessage] = []
         for turn in _turns(messages):
             if part and self._count([*part, *turn]) > self._most:
@@ -212,10 +211,6 @@ def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
 
 
 def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary | None) -> int:
-    """Return the number of *messages*, counted from the first, that the summary *running* covers.
-
-    Errors: `InputError` for messages without ids.
-    """
     ids = [message.id for message in messages]
     if None in ids:
         raise InputError("every message must have an id; LangGraph's add_messages gives them one")
@@ -223,11 +218,7 @@ def _count_summarized(messages: Sequence[BaseMessage], running: RunningSummary |
     return max((place for place, id_ in enumerate(ids, 1) if id_ in summarized), default=0)
 
 
-def _extend(running: RunningSummary | None, part: Sequence[BaseMessage], reply: object) -> RunningSummary:
-    """Return a new running summary, which also covers the messages in *part*; *reply* is its text, the model's answer.
-
-    *running* is the summary before, or None. Errors: `AnswerError` if *reply* is empty.
-    """
+def _extend_summary(running: RunningSummary | None, part: Sequence[BaseMessage], reply: object) -> RunningSummary:
     summary = text_of(reply).strip() if isinstance(reply, AIMessage) else str(reply).strip()
     if not summary:
         raise AnswerError("the model returned an empty summary: use another model, or raise its max_tokens")

@@ -159,7 +159,6 @@ class EpisodeStore(BaseStore):
     batch, abatch = both(_batch)
 
     def _run(self, op: Op) -> Flow[Result]:
-        """Run one store operation (get, search, put or list namespaces), and return its result."""
         match op:
             case GetOp():
                 return (yield from self._get(op))
@@ -177,7 +176,6 @@ class EpisodeStore(BaseStore):
     # Reading
 
     def _get(self, op: GetOp) -> Flow[Result]:
-        """Return the item, or the fact, with the key in *op*; None if it does not exist."""
         namespace, labels = graph_namespace(op.namespace), tuple(op.namespace)
         fact_id = id_of_fact(op.key)
         if fact_id is not None:
@@ -193,7 +191,7 @@ class EpisodeStore(BaseStore):
         matches = codec.compile_filter(op.filter or {})
         query = (op.query or "").strip()
         items: list[SearchItem] = []
-        for namespace in (yield from self._under(op.namespace_prefix)):
+        for namespace in (yield from self._namespaces_under(op.namespace_prefix)):
             items += yield from self._rank(namespace, query, end) if query else self._newest(namespace, matches, end)
         passing = [item for item in items if matches(item.value)]
         if query:
@@ -202,17 +200,16 @@ class EpisodeStore(BaseStore):
             passing.sort(key=lambda item: item.updated_at, reverse=True)
         return passing[op.offset : end]
 
-    def _under(self, prefix: Sequence[str]) -> Flow[list[str]]:
-        """Return the memory's namespaces that begin with the labels *prefix*; () matches all namespaces."""
+    def _namespaces_under(self, prefix: Sequence[str]) -> Flow[list[str]]:
         within = graph_namespace(prefix) if prefix else ""
         names: list[str] = yield from call(self.memory.data, "namespaces")
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, needed: int) -> Flow[list[SearchItem]]:
-        """Search *namespace* for *query*, and return the items and facts found, with their scores.
+        """Search *namespace* for *query*; return the items and facts found, with their scores, in no particular order.
 
-        *needed*: the minimum number of results that the caller needs; more may be returned. The result is [] if the
-        memory has no answer.
+        *needed*: the number of results that the caller needs, if there are so many; more may be returned. [] if the
+        search finds no answer.
         """
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * needed, FURTHEST)
@@ -232,9 +229,9 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, needed: int) -> Flow[list[SearchItem]]:
-        """Return the items in *namespace* whose values pass the function *matches*, latest first.
+        """Return items in *namespace* whose values pass the function *matches*, latest first.
 
-        At least *needed* items are returned, if so many match.
+        At least *needed* items are returned, if so many match; the older ones may be left out.
         """
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
@@ -250,17 +247,16 @@ class EpisodeStore(BaseStore):
             skip += PAGE
 
     def _versions(self, namespace: str, keys: Sequence[str]) -> Flow[dict[str, list[Episode]]]:
-        """Return the stored versions of each known key, latest first: ``{"key": [Episode, ...]}``."""
+        """Return the stored versions of each of *keys* that exists, latest first: ``{"key": [Episode, ...]}``."""
         versions: dict[str, list[Episode]] = {}
         if keys:
             where = {"source": [SOURCE + key for key in keys]}
             stored = yield from call(self.memory.episodes, "list", where=where, namespace=namespace, limit=MOST)
-            for episode in filter(self._is_seen, stored):
+            for episode in filter(self._is_in_view, stored):
                 versions.setdefault(key_of_episode(episode) or "", []).append(episode)
         return versions
 
-    def _is_seen(self, episode: Episode) -> bool:
-        """Return whether *episode* existed at the past time (`as_of`, `believed_at`) of this store."""
+    def _is_in_view(self, episode: Episode) -> bool:
         return (self._as_of is None or episode.at <= self._as_of) and (
             self._believed_at is None or episode.created_at <= self._believed_at
         )
@@ -288,7 +284,11 @@ class EpisodeStore(BaseStore):
             yield from self._add_version(namespace, op.key, encode(op.value))
 
     def _replace_fact(self, namespace: str, id_: str, content: Content) -> Flow[None]:
-        """Store *content* as a new item, whose facts replace the fact with the id *id_*."""
+        """Store *content* as a new item, and let its facts replace the fact *id_*.
+
+        The key of the item is a hash of *id_* and the content, so that a repeated call adds no second item. Errors:
+        `NotFound`.
+        """
         fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
         if fact is None:
             raise NotFound(f"fact {id_!r} not found in namespace {namespace!r}: pass a key that a search returned")
@@ -299,7 +299,7 @@ class EpisodeStore(BaseStore):
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
         """Store *content* as the latest version of the item *key*; end the facts that only earlier versions state.
 
-        Unchanged content is not stored again.
+        Unchanged content is not stored again, but its facts are extracted if that has failed before.
         """
         last = next(iter((yield from self._versions(namespace, [key])).get(key, ())), None)
         is_same = last is not None and last.source_id is not None and _content(last) == content
@@ -326,7 +326,10 @@ class EpisodeStore(BaseStore):
                     raise
 
     def _end_former(self, namespace: str, key: str) -> Flow[None]:
-        """End the facts that earlier versions of the item *key* state, but its latest version does not."""
+        """End the facts that earlier versions of the item *key* state, but its latest version does not.
+
+        Nothing is done if the facts of the latest version are not extracted yet.
+        """
         latest, *former = (yield from self._versions(namespace, [key])).get(key, [None])
         if former and latest is not None and latest.status is EpisodeStatus.DONE:
             among = {"where": {"source": SOURCE + key}, "namespace": namespace, "limit": MOST}
@@ -334,10 +337,10 @@ class EpisodeStore(BaseStore):
             yield from self._end_unstated(facts, latest, namespace)
 
     def _end_unstated(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End the facts of a store item's earlier versions that its latest version, *latest*, does not state.
+        """End each of *facts*, from earlier versions of an item, that *latest*, its latest version, does not state.
 
-        *facts*: the facts of the earlier versions. Each is replaced by the fact in *latest* about the same subject, or
-        retracted if there is none. Facts that have ended already are left as they are.
+        A fact is replaced by a fact of *latest* about the same subject, or retracted if there is none. Facts that have
+        ended already stay as they are.
         """
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
         new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)
@@ -374,7 +377,7 @@ def graph_namespace(namespace: Sequence[str]) -> str:
 
 
 def _is_shown(versions: Sequence[Episode] | None) -> bool:
-    """Return whether an item is visible: it has *versions*, and the latest does not look like a prompt injection."""
+    # An item is withheld if its latest version looks like a prompt injection.
     return bool(versions) and not versions[0].withheld  # type: ignore[index]
 
 

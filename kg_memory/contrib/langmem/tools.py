@@ -78,7 +78,7 @@ def create_manage_memory_tool(
 
     def manage(kept: BaseStore, labels: Labels, content: Any, action: str, id: str | None) -> Flow[str]:  # noqa: A002 - as LangMem calls it
         """Create, update or delete a memory in the store *kept*; return a text such as "created memory 7f3a"."""
-        _check(action, id)
+        _check_id(action, id)
         if action == "create":
             if content is None:
                 raise InputError("content is missing: pass the content of the new memory")
@@ -94,7 +94,7 @@ def create_manage_memory_tool(
             return f"deleted memory {id}"
         if content is None:
             raise InputError("content is missing: pass the new content of the memory")
-        yield from call(kept, "put", labels, str(id), _updated(item.value, dump_content(content)))
+        yield from call(kept, "put", labels, str(id), _replace_content(item.value, dump_content(content)))
         return f"updated memory {id}"
 
     actions: Any = Literal[permitted]
@@ -149,11 +149,6 @@ def _tool(
     place: tuple[BaseStore | None, Namespace],
     response_format: Literal["content", "content_and_artifact"],
 ) -> BaseTool:
-    """Build a LangChain tool that calls *flow* with a store, a namespace and the tool's arguments.
-
-    *place* is (store, namespace); a store of None is that of the running graph. An `InputError` becomes the tool's
-    answer.
-    """
     store, where = place
 
     def answer(**values: Any) -> Flow[Any]:
@@ -175,8 +170,7 @@ def _tool(
     )
 
 
-def _check(action: str, id_: str | None) -> None:
-    """Raise `InputError` if *action* is "create" and *id_* is given, or if another *action* has no id."""
+def _check_id(action: str, id_: str | None) -> None:
     if action == "create" and id_:
         raise InputError("a new memory has no id yet: leave id out, or use action='update'")
     if action != "create" and not id_:
@@ -184,7 +178,6 @@ def _check(action: str, id_: str | None) -> None:
 
 
 def _new_key(content: Any) -> str:
-    """Return a key for a new memory: a hash of *content* and the running graph's task, else a random id."""
     try:
         task = get_runtime().execution_info.task_id  # type: ignore[union-attr]
     except (KeyError, RuntimeError, AttributeError):
@@ -193,11 +186,7 @@ def _new_key(content: Any) -> str:
     return str(uuid5(NAMESPACE_URL, json.dumps([task, content], sort_keys=True, default=str)))
 
 
-def _updated(value: Any, content: Any) -> Record:
-    """Return the new stored value of a memory: its old *value*, with the content replaced by *content*.
-
-    ``{"kind": "Memory", "content": {...}}`` keeps its kind; any other value becomes ``{"content": content}``.
-    """
+def _replace_content(value: Any, content: Any) -> Record:
     if isinstance(value, dict) and isinstance(value.get("kind"), str):
         return {"kind": value["kind"], "content": {"content": content} if isinstance(content, str) else content}
     return {"content": content}

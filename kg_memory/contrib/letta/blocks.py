@@ -134,7 +134,7 @@ class Blocks:
         *believed_at* ignores versions stored after that time.
         """
         versions = yield from self._versions(label, context, 1, 0, as_of, believed_at)
-        return next(iter(versions), Version(label, self._find(label).value))
+        return next(iter(versions), Version(label, self._find_declaration(label).value))
 
     get, aget = both(_get)
 
@@ -162,7 +162,7 @@ class Blocks:
         *change* is called again if the block was edited meanwhile. Errors: `InputError` for a text over the limit,
         `DatabaseUnavailable`.
         """
-        block, namespace = self._find(label), self.namespace_of(label, context)
+        block, namespace = self._find_declaration(label), self.namespace_of(label, context)
         for _ in range(ATTEMPTS):
             base = yield from self._version_to_edit(block, namespace)
             value = change(base.value)
@@ -207,10 +207,10 @@ class Blocks:
         *context* has the values for its placeholders: ``{"agent_id": 7}``; None uses the running LangGraph graph.
         Errors: `InputError`.
         """
-        return self._fill(self._find(label).per, context)
+        return self._fill(self._find_declaration(label).per, context)
 
-    def _find(self, label: str) -> Block:
-        """Return the block *label*, also an extra block with the text proposed for another block: "human-proposal"."""
+    def _find_declaration(self, label: str) -> Block:
+        # _all also has a block for the text proposed for each block, such as "human-proposal".
         return self._all.get(label) or self.block(label)
 
     def _fill(self, per: Owner, context: Any) -> str:
@@ -220,20 +220,23 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _version_to_edit(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of *block* as the base of an edit; if it has expired, with the initial text."""
+        """Return the latest version of *block*, as the base of an edit; without any, a version with the initial text.
+
+        If the latest version has expired, it is returned with the initial text in place of its own.
+        """
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
             return Version(block.label, block.value)
-        base = self._version(block.label, latest[0])
-        return base if any(_present(latest, self.memory.driver.clock(), None)) else replace(base, value=block.value)
+        base = self._to_version(block.label, latest[0])
+        return base if any(_unexpired(latest, self.memory.driver.clock(), None)) else replace(base, value=block.value)
 
     def _versions(
         self, label: str, context: Any, limit: int, skip: int, as_of: Time | None, believed_at: Time | None
     ) -> Flow[list[Version]]:
         """Return at most *limit* unexpired versions of the block *label*, latest first, without the first *skip*.
 
-        *as_of* leaves out later versions, *believed_at* versions stored later; None: no limit.
+        *as_of*: only versions written by that time. *believed_at*: only versions stored by that time. None: no limit.
         """
         namespace, time = self.namespace_of(label, context), self.memory.driver.clock()
         where: dict[str, Any] = {"thread": block_thread(label), "kind": str(EpisodeKind.BLOCK)}
@@ -247,14 +250,13 @@ class Blocks:
             page: list[Episode] = yield from call(
                 self.memory.episodes, "list", where=where, limit=size, skip=place, namespace=namespace
             )
-            versions += (self._version(label, episode) for episode in _present(page, time, until))
+            versions += (self._to_version(label, episode) for episode in _unexpired(page, time, until))
             if len(page) < size:
                 break
             place += size
         return versions[skip:most]
 
-    def _version(self, label: str, episode: Episode) -> Version:
-        """Convert *episode* (a stored text) to a `Version` of the block *label*."""
+    def _to_version(self, label: str, episode: Episode) -> Version:
         trusted = not {"*", episode.source}.isdisjoint(self.memory.settings.trusted_sources)
         return Version(
             label=label,
@@ -267,7 +269,7 @@ class Blocks:
         )
 
     def _save(self, base: Version, value: str, namespace: str, by: str) -> Flow[bool]:
-        """Store *value* as the version after *base*, by the author *by*; return False if *base* is not the latest."""
+        """Store *value*, written by *by*, as the version after *base*; return False if *base* is not the latest."""
         # The source id names *base*: of two edits of the same version, only one is stored.
         thread = block_thread(base.label)
         after = datetime.now(UTC) if base.at is None else max(datetime.now(UTC), base.at + timedelta(microseconds=1))
@@ -287,19 +289,21 @@ class Blocks:
         except NotFound:  # *base* was forgotten
             return False
         except InputError:
-            if not (yield from self._has_next(version, namespace)):
+            if not (yield from self._is_stored(version, namespace)):  # another edit of *base* came first
                 raise
             return False
         return added[0].new
 
-    def _has_next(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
-        """Return whether a version with the `source_id` of *version* exists, stored by another process."""
+    def _is_stored(self, version: EpisodeInput, namespace: str) -> Flow[bool]:
         where = {"thread": version.thread, "source": SOURCE, "source_id": version.source_id}
         return bool((yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)))
 
 
-def _present(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:
-    """Yield the *episodes* not expired at *time* and stored by *believed_at*; both are in microseconds."""
+def _unexpired(episodes: Iterable[Episode], time: int, believed_at: int | None) -> Iterator[Episode]:
+    """Yield the *episodes* (stored texts) that are not expired at *time* and were stored by *believed_at*.
+
+    Both are in microseconds since the epoch; None means any time.
+    """
     for episode in episodes:
         is_expired = episode.expires_at is not None and micros(episode.expires_at, default=0) <= time
         is_later = believed_at is not None and micros(episode.created_at, default=0) > believed_at
@@ -344,9 +348,9 @@ def rewrite(value: str, new_memory: str) -> str:
 
 
 def _find_quote(value: str, old: str) -> str:
-    """Return the text to replace in the block text *value*: *old* or, if only that occurs, *old* unescaped.
+    """Return the part of the block text *value* that *old* quotes: *old* or, if only that occurs, *old* unescaped.
 
-    *old* is a quote by a model, which sees the text escaped: "&lt;" for "<". Errors: `InputError` if neither occurs.
+    The model that writes *old* sees the text escaped: "&lt;" for "<". Errors: `InputError` if neither occurs.
     """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
@@ -372,7 +376,10 @@ def render_blocks(shown: Sequence[tuple[Block, Version]], stats: Stats) -> str:
 
 
 def _render_block(block: Block, version: Version) -> str:
-    """Return a block as XML for a prompt: ``<human characters="3/5000">``, its text, and ``</human>``."""
+    """Return a block as XML for a prompt: ``<human characters="3/5000">``, its text, and ``</human>``.
+
+    A note stands in place of a text that looks like a prompt injection.
+    """
     value = version.value
     if version.withheld:
         patterns = ", ".join(version.flags)

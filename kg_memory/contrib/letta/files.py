@@ -124,10 +124,6 @@ def file_tools(files: Files) -> list[BaseTool]:
 
 
 def _grep(here: CallContext, pattern: str, include: str | None, context_lines: int, offset: int) -> Flow[Answer]:
-    """Run the tool ``grep``: return one page of the lines in all files that match the regular expression *pattern*.
-
-    *include*: a pattern for file names. *offset*: the number of matches to skip.
-    """
     around = min(validate_count("context_lines", context_lines, 0), 5)
     skip = validate_count("offset", offset, 0)
     files = yield from _read_files(here)
@@ -145,7 +141,8 @@ def _grep(here: CallContext, pattern: str, include: str | None, context_lines: i
 def _render_matches(matches: Sequence[tuple[str, int]], files: dict[str, list[str]], skip: int, around: int) -> str:
     """Return a page of grep matches as text, with *around* lines before and after each match.
 
-    *matches*: all matches, as (file name, line index); the page begins after the first *skip*. *files*: lines by name.
+    *matches*: all matches, as (file name, line index); the page begins after the first *skip*. *files*: all lines of
+    each file.
     """
     page = matches[skip : skip + MATCHES]
     if not page:
@@ -165,10 +162,6 @@ def _render_matches(matches: Sequence[tuple[str, int]], files: dict[str, list[st
 
 
 def _search_files(here: CallContext, query: str, limit: int) -> Flow[Answer]:
-    """Run the tool ``search_files``: return the names of files that match *query*, with some lines of each.
-
-    *here* has the memory and namespace of the tool call.
-    """
     results = yield from search(here, query, most_of(limit))
     hits = [episode for episode in results.episodes if not episode.withheld]
     if results.abstains or not hits:
@@ -177,15 +170,11 @@ def _search_files(here: CallContext, query: str, limit: int) -> Flow[Answer]:
     out = [DATA]
     for name in names:
         out.append(f"{escape_line(name)}:")
-        out += [f"  {_shown(line)}" for hit in hits if _name(hit) == name for line in _lines([hit])[:3]]
+        out += [f"  {_shown(line)}" for hit in hits if _name(hit) == name for line in _to_lines([hit])[:3]]
     return "\n".join(out), names
 
 
 def _open(here: CallContext, file_name: str, offset: int, length: int, *, files: Files) -> Flow[Answer]:
-    """Run the tool ``open``: return a page of the file's lines, and add the file to the list of open files.
-
-    *here* has the memory and namespace of the tool call. *files* stores the list.
-    """
     page = validate_count("offset", offset, 0), min(validate_count("length", length), MOST_LINES)
     lines = yield from _read_file(here, file_name)
     if not lines:
@@ -200,11 +189,6 @@ def _open(here: CallContext, file_name: str, offset: int, length: int, *, files:
 
 
 def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
-    """Run the tool ``close``: remove a file from the list of open files, and return a confirmation.
-
-    *here* has the memory and namespace of the tool call. *files* stores the list.
-    """
-
     def change(value: str) -> str:
         others = [entry for entry in _parse_open_files(value) if entry[0] != file_name]
         if len(others) == len(_parse_open_files(value)):
@@ -219,7 +203,10 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return the latest messages as a file per conversation: ``{"monday": ["2024-05-01 10:00 Ann: hello", ...]}``."""
+    """Return the latest messages (at most `SCANNED`) as lines of text, with a file for each conversation.
+
+    ``{"monday": ["2024-05-01 10:00 Ann: hello", ...]}``
+    """
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
         texts = {"where": {"kind": {"$ne": "block"}}, "limit": AT_ONCE}
@@ -230,22 +217,22 @@ def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
     of_file: defaultdict[str, list[Episode]] = defaultdict(list)
     for episode in reversed(episodes):
         of_file[_name(episode)].append(episode)
-    return {name: _lines(of_file[name]) for name in sorted(of_file)}
+    return {name: _to_lines(of_file[name]) for name in sorted(of_file)}
 
 
 def _read_file(here: CallContext, name: str) -> Flow[list[str]]:
     where = {"thread": None if name == NO_THREAD else name, "kind": {"$ne": "block"}}
-    return _lines(reversed((yield from here.call("episodes.list", where=where, limit=SCANNED))))
+    return _to_lines(reversed((yield from here.call("episodes.list", where=where, limit=SCANNED))))
 
 
 def _name(episode: Episode) -> str:
     return episode.thread or NO_THREAD
 
 
-def _lines(episodes: Iterable[Episode]) -> list[str]:
-    """Convert *episodes*, messages sorted by time, to text lines.
+def _to_lines(episodes: Iterable[Episode]) -> list[str]:
+    """Convert messages to lines of text; withheld messages, which may be prompt injections, are left out.
 
-    The first line of each message begins with its time and speaker: "2024-05-01 10:00 Ann: hello".
+    Only the first line of a message begins with its time and speaker: "2024-05-01 10:00 Ann: hello".
     """
     lines: list[str] = []
     for episode in episodes:
@@ -274,8 +261,7 @@ _OPEN_FILE = TypeAdapter(tuple[str, int, int])
 def _parse_open_files(value: str) -> list[tuple[str, int, int]]:
     """Return (file name, lines to skip, number of lines) for each file that the agent has open.
 
-    *value*: the text of the block with the open files, one JSON array a line: ``["monday", 0, 50]``. Other lines are
-    skipped.
+    *value*: one JSON array a line, such as ``["monday", 0, 50]``. Other lines, which an agent may write, are skipped.
     """
     entries: list[tuple[str, int, int]] = []
     for line in value.splitlines():

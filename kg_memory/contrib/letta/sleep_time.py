@@ -68,11 +68,11 @@ def _tidy(
         raise InputError(f"no current facts about {about!r} in this namespace; pass the name of an entity with facts")
     lines = list(dict.fromkeys(map(_line, facts)))
     if model is None:
-        value = _fit(lines, block.limit)
+        value = _join_up_to_limit(lines, block.limit)
     else:
         value = yield from _ask(open_model(model, blocks.memory.settings), block, before.value, lines)
     if apply:
-        return (yield from _apply(blocks, label, before, value, context, TIDIER))
+        return (yield from _write_if_same(blocks, label, before, value, context, TIDIER))
     proposal: Version = yield from call(blocks, "write", f"{label}{PROPOSAL}", value, context, by=TIDIER)
     return proposal
 
@@ -104,7 +104,7 @@ def _decide_proposal(
     if accept:
         if version.at is not None and version.at > proposal.at:
             raise InputError(STALE.format(label))
-        version = yield from _apply(blocks, label, version, proposal.value, context, by)
+        version = yield from _write_if_same(blocks, label, version, proposal.value, context, by)
     yield from call(blocks, "write", f"{label}{PROPOSAL}", "", context, by=by)
     return version
 
@@ -112,12 +112,7 @@ def _decide_proposal(
 decide_proposal, adecide_proposal = both(_decide_proposal)
 
 
-def _apply(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
-    """Store *value* as the new text of the block *label* (a text in an agent's prompt), by the author *by*.
-
-    Errors: `InputError` if the text has changed since the version *before*.
-    """
-
+def _write_if_same(blocks: Blocks, label: str, before: Version, value: str, context: Any, by: str) -> Flow[Version]:
     def change(present: str) -> str:
         if present != before.value:
             raise InputError(STALE.format(label))
@@ -141,8 +136,7 @@ def _line(fact: Fact) -> str:
     return f"{fact.sentence} ({when})" if when else fact.sentence
 
 
-def _fit(lines: Iterable[str], limit: int) -> str:
-    """Join the first *lines* with line breaks: as many as fit into *limit* characters."""
+def _join_up_to_limit(lines: Iterable[str], limit: int) -> str:
     text = ""
     for line in lines:
         longer = f"{text}\n{line}" if text else line

@@ -146,11 +146,11 @@ def letta_tools(
     make = partial(tool, validate_memory(memory), core.templates["user"])
     most = most_of(limit)
     return [
-        *(make(name, arguments, partial(_edit, core=core, edit=edit)) for name, arguments, edit in EDITS),
+        *(make(name, arguments, partial(_edit_block, core=core, edit=edit)) for name, arguments, edit in EDITS),
         make("memory_finish_edits", MemoryFinishEdits, _finish),
         make("archival_memory_insert", ArchivalMemoryInsert, _insert),
-        make("archival_memory_search", ArchivalMemorySearch, partial(_archive, most=most)),
-        make("conversation_search", ConversationSearch, partial(_recall, most=most, assistant=assistant)),
+        make("archival_memory_search", ArchivalMemorySearch, partial(_search_archive, most=most)),
+        make("conversation_search", ConversationSearch, partial(_search_messages, most=most, assistant=assistant)),
     ]
 
 
@@ -162,12 +162,7 @@ def _finish(_: CallContext) -> Flow[Answer]:
     return "The edits are saved.", {}
 
 
-def _edit(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
-    """Run a tool that edits the block *label*: replace its text by the result of *edit*, and return a confirmation.
-
-    *edit* is called with the text and the arguments *given*. *here* has the memory and namespace of the tool call.
-    *core*: the blocks (notes that are always in the prompt) of this namespace.
-    """
+def _edit_block(here: CallContext, label: str, *, core: Blocks, edit: Callable[..., str], **given: Any) -> Flow[Answer]:
     block = core.block(label)
     if block.read_only:
         raise InputError(f"the block {label!r} is read-only; edit another one")
@@ -185,7 +180,7 @@ def _insert(here: CallContext, content: str, tags: list[str] | None = None) -> F
     return (yield from remember(here, content, None, EpisodeKind.TEXT, {"tags": tags} if tags else {}))
 
 
-def _archive(
+def _search_archive(
     here: CallContext,
     query: str,
     tags: list[str] | None = None,
@@ -196,30 +191,25 @@ def _archive(
     *,
     most: int,
 ) -> Flow[Answer]:
-    """Run the tool ``archival_memory_search``: return the facts and stored texts that match *query*.
-
-    *here* has the memory and namespace. *top_k* (or *most* without it) is the maximum number of results of each kind.
-    """
     limit = most if top_k is None else top_k
-    where = _tagged(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
+    where = _with_tags(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
     with renaming(limit="top_k"):
         results = yield from search(here, query, limit, of_each=2, where=where)
     texts = [episode for episode in results.episodes if episode.kind is not EpisodeKind.MESSAGE]
     return answer_results(results.model_copy(update={"facts": results.facts[:limit], "episodes": tuple(texts[:limit])}))
 
 
-def _tagged(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Return the search filter *said* with a condition on *tags*: all of them if *mode* is "all", else at least one."""
+def _with_tags(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, Any]:
     if mode == "all":
         return {"$and": [{**said, "labels.tags": tag} for tag in tags] or [said]}
     return {**said, "labels.tags": tags} if tags else said
 
 
 def _said(**ends: str | None) -> dict[str, Any]:
-    """Return a search filter for the time of messages: ``{"said_at": {"$gte": start, "$lt": end}}``.
+    """Return a filter for message times: ``_said(a="2024-01", b=None) -> {"said_at": {"$gte": 1 January 2024}}``.
 
-    *ends*: the start and the end as keyword arguments, in ISO 8601 or None. An end date includes the whole day. Errors:
-    `InputError` for an invalid date.
+    The first keyword argument is the start, the second the end, which includes the whole day or month; None means open.
+    Errors: `InputError` for a text that is not ISO 8601; the error has the name of the argument.
     """
     said: dict[str, Any] = {}
     for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
@@ -233,7 +223,7 @@ def _said(**ends: str | None) -> dict[str, Any]:
 # Recall memory
 
 
-def _recall(
+def _search_messages(
     here: CallContext,
     query: str | None = None,
     roles: list[str] | None = None,
@@ -245,25 +235,16 @@ def _recall(
     most: int,
     assistant: str,
 ) -> Flow[Answer]:
-    """Run the tool ``conversation_search``: return the messages that match *query*, or the latest without a query.
-
-    *here* has the memory and namespace. *limit* (or *most* without it) is the page size. *assistant* is the agent's
-    speaker name.
-    """
     size = most_of(most if limit is None else limit)
     skip = validate_count("page", page, 0) * size
-    where = {"kind": "message", **_said(start_date=start_date, end_date=end_date), **_spoken(roles or [], assistant)}
+    where = {"kind": "message", **_said(start_date=start_date, end_date=end_date), **_said_by(roles or [], assistant)}
     if not query:
         return _answer_messages((yield from here.call("episodes.list", where=where, limit=size, skip=skip)))
     results = yield from search(here, query, skip + size, where=where)
     return answer_results(results.model_copy(update={"facts": (), "episodes": results.episodes[skip : skip + size]}))
 
 
-def _spoken(roles: list[str], assistant: str) -> dict[str, Any]:
-    """Return a search filter for messages by speakers with any of *roles*; {} if *roles* is empty.
-
-    *assistant* is the speaker name of the agent. The role "user" means everyone except the agent and its tools.
-    """
+def _said_by(roles: list[str], assistant: str) -> dict[str, Any]:
     speakers = {"assistant": assistant, "tool": TOOL, "user": {"$nin": [assistant, TOOL]}}
     return {"$or": [{"speaker": speakers[role]} for role in roles]} if roles else {}
 

@@ -125,7 +125,8 @@ def add(view: View, messages: object, request: AddRequest, *, infer: bool) -> Fl
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
     """Store *inputs* for *owner*, and return an event for each memory that changed: ``[{"event": "ADD", ...}]``.
 
-    *verb*: the method that stores them, "add_many" (messages) or "facts.add_many" (rows). Errors: `ModelError`.
+    *verb*: the `GraphMemory` method that stores them: "add_many" for messages, "facts.add_many" for facts.
+    Errors: `ModelError` if a model could not read one of the messages, which are stored nevertheless.
     """
     if not inputs:
         return []
@@ -151,9 +152,9 @@ def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> F
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
-    """Return a sort key for *fact* by its first statement: (message index, character index).
+    """Return (message index, character index) of the first statement of *fact*, as a sort key.
 
-    *order* maps the ids of the messages' episodes to the message indexes.
+    *order* has the index of each added message by its id. A fact that none of these messages states comes last.
     """
     places = ((order[source.episode], source.start) for source in fact.sources if source.episode in order)
     return min(places, default=(len(order), 0))
@@ -195,9 +196,10 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _replacement(fact: Fact, text: str, metadata: Entries, expiration: Any, owner: Owner) -> tuple[Message, AddRequest]:
-    """Return the message with which to replace *fact* by *text*, and the ids, labels and times to store with it.
+    """Return the message that replaces *fact*, and the ids, labels and times to store with it.
 
-    *metadata* is added to that of *fact*. *expiration*: the last day on which the memory is shown; `UNSET`: unchanged.
+    The ids and labels are those of *fact*; *metadata* is added. *expiration*: the last day on which the
+    memory is shown; `UNSET` keeps the previous one.
     """
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}
@@ -224,10 +226,6 @@ def parse_messages(messages: object) -> list[Message]:
 
 
 def _read_message(message: Any) -> Message:
-    """Parse one *message*: a text, or a dict with role, content and perhaps name.
-
-    Errors: `InputError` for another value.
-    """
     if isinstance(message, str):
         return Message(USER, None, message)
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str) or "content" not in message:
@@ -285,9 +283,8 @@ def reset(view: View) -> Flow[None]:
 
 
 def _forget_matching(view: View, owner: Owner, filter_: FilterGroup) -> Flow[None]:
-    """Delete the messages in the namespace of *owner* whose labels match *filter_*."""
     where = to_where(filter_, owner)
-    while True:
+    while True:  # the deleted messages are no longer listed, so the first page has the next ones
         episodes: list[Episode] = yield from view.call("episodes.list", owner, where=where, limit=PAGE)
         for episode in episodes:
             yield from _forget(view, owner, {"episode": episode.id})
@@ -296,10 +293,6 @@ def _forget_matching(view: View, owner: Owner, filter_: FilterGroup) -> Flow[Non
 
 
 def _forget(view: View, owner: Owner, target: Entries) -> Flow[list[str]]:
-    """Delete *target*, ``{"fact": id}`` or another target of `privacy.forget`; return the ids of the deleted facts.
-
-    The result is [] if the target does not exist.
-    """
     try:
         receipt: ForgetReceipt = yield from view.call("privacy.forget", owner, **target)
     except NotFound:

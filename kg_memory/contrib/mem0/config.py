@@ -57,7 +57,7 @@ def open_config(config: Entries | None) -> Opened:
     parts = {name: _read_part(name, config.get(name)) for name in PARTS}
     settings = Settings.from_env()
     instructions = "\n\n".join(str(config[name]) for name in PROMPTS if config.get(name))
-    settings = settings.with_(url=_find_url(parts), instructions=instructions or None)
+    settings = settings.with_(url=_find_falkordb_url(parts), instructions=instructions or None)
     model = _open_model(*parts["llm"], settings)
     vectors = _open_embeddings(*parts["embedder"], settings)
     collection = read_collection(parts["vector_store"][1].get("collection_name", COLLECTION))
@@ -65,7 +65,6 @@ def open_config(config: Entries | None) -> Opened:
 
 
 def _check_names(config: Entries) -> None:
-    """Raise `SettingsError` if *config* has an unknown or an unsupported key."""
     valid = (*PARTS, *PROMPTS, *WITHOUT_EFFECT)
     if config.get("custom_update_memory_prompt"):
         raise SettingsError("custom_update_memory_prompt is not supported: set Settings.conflict_strategy in its place")
@@ -75,10 +74,9 @@ def _check_names(config: Entries) -> None:
 
 
 def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
-    """Return (provider, options) of one section of a configuration: ``("openai", {"model": "gpt-4.1-mini"})``.
+    """Read a section: ``{"provider": "openai", "config": {"model": "m"}} -> ("openai", {"model": "m"})``.
 
-    *part* is the section, ``{"provider": "openai", "config": {"model": "gpt-4.1-mini"}}``, or None. *name* is its key,
-    for error messages.
+    *name* is the key of the section, for errors.
     """
     if part is None:
         return None, {}
@@ -89,11 +87,7 @@ def _read_part(name: str, part: Any) -> tuple[str | None, Entries]:
     return None if provider is None else str(provider), options or {}
 
 
-def _find_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
-    """Return the URL of FalkorDB if the Mem0 configuration names it as its vector or graph store; otherwise None.
-
-    *parts* maps the sections of the configuration to (provider, options). For other stores, a warning is logged.
-    """
+def _find_falkordb_url(parts: Mapping[str, tuple[str | None, Entries]]) -> str | None:
     url = None
     for name in ("vector_store", "graph_store"):
         provider, options = parts[name]
@@ -113,10 +107,6 @@ def _to_url(options: Entries) -> str | None:
 
 
 def _open_model(provider: str | None, options: Entries, settings: Settings) -> BaseChatModel | str | None:
-    """Return the chat model of the section "llm": a LangChain model, the text "offline", or None for the default.
-
-    *provider* and *options* are the content of the section.
-    """
     if provider is None or provider == OFFLINE:
         return provider
     if provider == "langchain":
@@ -131,10 +121,6 @@ def _open_model(provider: str | None, options: Entries, settings: Settings) -> B
 
 
 def _open_embeddings(provider: str | None, options: Entries, settings: Settings) -> Embeddings | str | None:
-    """Return the embedding model of the section "embedder": LangChain embeddings, "offline", or None for the default.
-
-    *provider* and *options* are the content of the section.
-    """
     if provider is None or provider == OFFLINE:
         return provider
     if provider == "langchain":
@@ -149,10 +135,10 @@ def _open_embeddings(provider: str | None, options: Entries, settings: Settings)
 
 
 def _find_server(part: str, provider: str, options: Entries, settings: Settings) -> tuple[str | None, str | None]:
-    """Return (base URL, API key) of the model server for *provider*, such as "openai" or "ollama".
+    """Return (base URL, API key) of the model server of *provider*, such as "ollama"; None: the client's default.
 
-    None means the default of the client. For OpenAI, *settings* provide the defaults. *part* is the name of the
-    section, "llm" or "embedder". Errors: `SettingsError` for an unknown provider.
+    *settings* has the defaults for OpenAI. *part*: the name of the section, for errors. Errors: `SettingsError` for an
+    unknown provider.
     """
     hint = "; use 'openai' with an openai_base_url, or 'langchain' with a LangChain object as model"
     validate_choice(
@@ -170,10 +156,6 @@ def _wrong_model(part: str, kind: str, model: object) -> SettingsError:
 
 
 def _can_rerank(provider: str | None, options: Entries) -> bool:
-    """Return whether the configuration has a reranker: a provider in its section "reranker".
-
-    *provider* and *options* are the content of the section. Errors: `SettingsError` for an unsupported provider.
-    """
     if provider not in (None, "llm_reranker"):
         raise SettingsError(
             f"the provider of reranker must be 'llm_reranker', got {provider!r}; for a rerank endpoint set "

@@ -82,10 +82,6 @@ def _required(group: FilterGroup) -> Iterator[Test]:
 
 
 def _parse(filters: object, depth: int) -> FilterGroup:
-    """Parse a Mem0 filter dict to an "AND" group. Errors: `InputError` for an invalid filter.
-
-    *depth* is the depth of nesting of *filters*, which is limited.
-    """
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
     if depth > MAX_DEPTH:
@@ -107,17 +103,13 @@ def _tests(name: str, condition: object) -> list[Node]:
     if isinstance(condition, Mapping):
         if not condition:
             raise InputError(f"the filter of {name} is empty; add a value, or leave it out")
-        return [_test(name, how, value) for how, value in condition.items()]
+        return [_read_test(name, how, value) for how, value in condition.items()]
     if condition == ANY:
         return [Test(name, "ne", None)]
-    return [_test(name, "in" if isinstance(condition, list | tuple) else "eq", condition)]
+    return [_read_test(name, "in" if isinstance(condition, list | tuple) else "eq", condition)]
 
 
-def _test(name: str, how: object, value: Any) -> Node:
-    """Return the condition that compares the field *name* with *value* by the operator *how*: "eq", "in", "gt", ...
-
-    Errors: `InputError` for an invalid operator or value.
-    """
+def _read_test(name: str, how: object, value: Any) -> Node:
     validate_choice(f"the operator of {name}", how, OPERATORS)
     if how in ("in", "nin") and not isinstance(value, list | tuple | set | frozenset):
         raise InputError(f"{how} of {name} must have a list of values, got {value!r:.100}")
@@ -183,9 +175,9 @@ def to_where(filter_: Node, owner: Owner) -> Entries | None:
 
 
 def _translate(node: Node, owner: Owner) -> Entries:
-    """Translate *node* into a `GraphMemory` filter for the namespace of *owner*: ``{"labels.run_id": "r1"}``.
+    """Translate *node* to a `GraphMemory` filter: ``Test("run_id", "eq", "r1") -> {"labels.run_id": {"$eq": "r1"}}``.
 
-    {} matches all memories.
+    {} matches all memories of *owner*, and ``{"$or": []}`` none.
     """
     known = evaluate_for(node, owner)
     if known is not None:
@@ -200,9 +192,9 @@ def _translate(node: Node, owner: Owner) -> Entries:
 
 
 def _join_tests(parts: Sequence[Entries]) -> Entries:
-    """Combine the filters *parts* into one filter that requires all of them.
+    """Combine the filters *parts* into one that requires all of them.
 
-    Conditions on different fields are put into one dict, since one and the same message must fulfil all of them.
+    If possible, the result is one dict, since one and the same message must fulfil all conditions of a dict.
     """
     fields: Item = {}
     rest: list[Entries] = []
@@ -218,10 +210,10 @@ def _join_tests(parts: Sequence[Entries]) -> Entries:
 
 
 def _passes(test: Test, values: Sequence[Any]) -> bool:
-    """Return whether any of *values*, the values of one field, fulfils *test*; with "ne" and "nin", all must."""
+    """Return whether any of *values* fulfils *test* or, for "ne" and "nin", whether all of them do."""
     if test.operator in EQUALITIES:
         options = test.value if test.operator in ("in", "nin") else (test.value,)
-        matches = any(_same(value, option) for value in values for option in options)
+        matches = any(_is_equal(value, option) for value in values for option in options)
         matches = matches or (not values and None in options)
         return matches == (test.operator in ("eq", "in"))
     if test.operator in ORDERS:
@@ -232,6 +224,5 @@ def _passes(test: Test, values: Sequence[Any]) -> bool:
     return any(fold(test.value) in fold(value) for value in values if isinstance(value, str))
 
 
-def _same(value: object, option: object) -> bool:
-    """Return whether two values are equal; unlike in Python, True is not equal to 1."""
-    return isinstance(value, bool) == isinstance(option, bool) and value == option
+def _is_equal(value: object, option: object) -> bool:
+    return isinstance(value, bool) == isinstance(option, bool) and value == option  # 1 is not True

@@ -139,24 +139,20 @@ def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
             return []
         when = refuted.decided_at or refuted.created_at
         return [
-            _row(memory_id, "ADD", None, refuted.existing, refuted.existing.created_at),
-            _row(memory_id, "DELETE", refuted.existing, None, when, refuted.decided_by),
+            _event_row(memory_id, "ADD", None, refuted.existing, refuted.existing.created_at),
+            _event_row(memory_id, "DELETE", refuted.existing, None, when, refuted.decided_by),
         ]
-    rows = [_row(memory_id, "ADD", None, periods[0], _first_time(periods[0]))]
-    rows += [_row(memory_id, "UPDATE", before, after, _first_time(after)) for before, after in pairwise(periods)]
+    rows = [_event_row(memory_id, "ADD", None, periods[0], _first_time(periods[0]))]
+    rows += [_event_row(memory_id, "UPDATE", before, after, _first_time(after)) for before, after in pairwise(periods)]
     last = periods[-1]
     if not is_live(last, datetime.now(UTC)):
-        rows.append(_row(memory_id, "DELETE", last, None, last.created_at))
+        rows.append(_event_row(memory_id, "DELETE", last, None, last.created_at))
     return rows
 
 
-def _row(
+def _event_row(
     memory_id: str, event: str, before: Fact | None, after: Fact | None, at: datetime, by: str | None = None
 ) -> Item:
-    """Return one event in the history of a memory; *before* and *after* are the fact before and after the event.
-
-    *event* is "ADD", "UPDATE" or "DELETE". *at* is its time, and *by* the name of who caused it, if known.
-    """
     fact = after or before
     source = fact.sources[0] if fact and fact.sources else None
     actor = by or (source and (source.labels.get("actor_id") or source.speaker))

@@ -165,9 +165,9 @@ class ReadRequest:
 
 
 def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fact], *, past: bool) -> Flow[list[Fact]]:
-    """Return the *facts* of *owner* that match the filter in *request* and have not expired, each only once.
+    """Return the *facts* of *owner* to show: they match the filter in *request*, and have neither expired nor ended.
 
-    Ended facts are left out, unless *past* is true or *request* has a time (`as_of`).
+    Ended facts are returned too if *past* is true or *request* has a time (`as_of`). A repeated fact is returned once.
     """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, filter_=request.filter, show_expired=request.show_expired, today=now.date())
@@ -201,10 +201,6 @@ def search(view: View, query: str, request: ReadRequest, recipe: Recipe, *, expl
 
 
 def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: Entries) -> Flow[list[Item]]:
-    """Return the memories of *owner* that best match *query*, as Mem0 dicts.
-
-    *request* has the filter and the limit; *how* has further arguments of `GraphMemory.search`.
-    """
     where = to_where(request.filter, owner)
     during = None if request.as_of is not None or any(find_times(query[:LONGEST], datetime.now(UTC))) else EVER
     times = {"as_of": request.as_of, "during": during, "believed_at": request.believed_at}
@@ -239,7 +235,6 @@ def get_all(view: View, request: ReadRequest) -> Flow[list[Item]]:
 
 
 def _list_in(view: View, owner: Owner, request: ReadRequest, most: int) -> Flow[list[Item]]:
-    """Return at most *most* memories in the namespace of *owner* that match the filter of *request*, latest first."""
     facts: list[Fact] = []
     seen: set[str] = set()
     times = {"as_of": request.as_of, "believed_at": request.believed_at}

@@ -100,8 +100,8 @@ def build_profile(
     The first of *schemas* that matches a state determines its sub-topic. Unmatched states go to the topic ``other``;
     with *strict*, they are left out.
     """
-    filled = _fill(states, schemas, limits, strict=strict)
-    groups = _fold_rest(_by_topic(filled, schemas, limits), limits.max_subtopics)
+    filled = _sort_into_sub_topics(states, schemas, limits, strict=strict)
+    groups = _fold_rest(_group_by_topic(filled, schemas, limits), limits.max_subtopics)
     left_out = _cut(groups, limits)
     descriptions = {name: topic.description for schema in reversed(schemas) for name, topic in schema.topics.items()}
     topics = []
@@ -119,13 +119,9 @@ def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
     return list(names if strict else {**names, FALLBACK: None})
 
 
-def _fill(
+def _sort_into_sub_topics(
     states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> dict[tuple[str, str], _SubTopicDraft]:
-    """Sort *states* into sub-topics; return these by topic and name: ``{("diet", "allergies"): ...}``.
-
-    States that match none of *schemas* go to the topic ``other``; with *strict*, they are left out.
-    """
     drafts: dict[tuple[str, str], _SubTopicDraft] = {}
     for schema in schemas:
         for topic, declared in schema.topics.items():
@@ -142,15 +138,11 @@ def _fill(
         draft = drafts.get(place)
         if draft is None:
             draft = drafts[place] = _SubTopicDraft(*place)
-        _add(draft, state, limits.max_slot_tokens)
+        _add_to_sub_topic(draft, state, limits.max_slot_tokens)
     return drafts
 
 
-def _add(draft: _SubTopicDraft, state: HeldState, max_tokens: int) -> None:
-    """Add *state* to the sub-topic *draft*: to the line with the same sentence and dates, or else as a new line.
-
-    A new line is cut after about *max_tokens* tokens.
-    """
+def _add_to_sub_topic(draft: _SubTopicDraft, state: HeldState, max_tokens: int) -> None:
     text, when = one_line(state.sentence, length=len(state.sentence)), period_in_words(state)
     key = text.casefold(), when
     line = draft.lines.get(key)
@@ -160,7 +152,6 @@ def _add(draft: _SubTopicDraft, state: HeldState, max_tokens: int) -> None:
 
 
 def _shorten(text: str, max_tokens: int) -> str:
-    """Return *text*, or about its first *max_tokens* tokens if it is longer."""
     length = len(text)
     short = text
     if length * 2 < max_tokens:  # a character has at most two tokens
@@ -171,13 +162,9 @@ def _shorten(text: str, max_tokens: int) -> str:
     return short
 
 
-def _by_topic(
+def _group_by_topic(
     drafts: dict[tuple[str, str], _SubTopicDraft], schemas: Sequence[TopicSchema], limits: ProfileLimits
 ) -> dict[str, list[_SubTopicDraft]]:
-    """Group the sub-topics of a profile by topic, without the empty ones: ``{"diet": [...], ...}``.
-
-    Preferred topics come first, then the other topics in the order of *schemas*.
-    """
     order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
     groups: dict[str, list[_SubTopicDraft]] = {topic: [] for topic in order}
     for draft in drafts.values():
@@ -188,7 +175,7 @@ def _by_topic(
 
 
 def _fold_rest(groups: dict[str, list[_SubTopicDraft]], most: int) -> dict[str, list[_SubTopicDraft]]:
-    """Merge the smallest sub-topics of each topic into ``other`` until *most* remain; return *groups*."""
+    """Merge the smallest sub-topics of each topic into ``other`` until *most* remain; change and return *groups*."""
     for topic, drafts in groups.items():
         if len(drafts) <= most:
             continue
@@ -202,10 +189,9 @@ def _fold_rest(groups: dict[str, list[_SubTopicDraft]], most: int) -> dict[str, 
 
 
 def _cut(groups: dict[str, list[_SubTopicDraft]], limits: ProfileLimits) -> tuple[str, ...]:
-    """Remove lines from a profile until it fits the token limit; return the ids of the facts removed.
+    """Remove lines from *groups* (sub-topics by topic) down to the token limit; return the ids of their facts.
 
-    *groups* maps each topic to its sub-topics. The lines that were stated most often are kept, in turns from each
-    sub-topic, first from preferred topics.
+    The lines that were stated most often stay: one from each sub-topic in turn, first from preferred topics.
     """
     if limits.max_tokens is None:
         return ()
@@ -251,7 +237,6 @@ def _to_slot(line: _LineDraft) -> ProfileSlot:
 
 
 def _render(topics: Sequence[ProfileTopic]) -> str:
-    """Return the profile's *topics* as text for a prompt; without topics, the text is empty."""
     lines = []
     for topic in topics:
         lines.append(escape_brackets(topic.name))

@@ -65,10 +65,6 @@ def _validate_limits(max_tokens: int | None, prefer_topics: Any, only_topics: An
 
 
 def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool) -> None:
-    """Raise `InputError` if `prefer_topics` or `only_topics` in *limits* has an unknown topic.
-
-    Known topics are those of *schemas* and, unless *strict*, ``other``.
-    """
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
         for topic in names:
@@ -100,9 +96,9 @@ class _Row(NamedTuple):
 
 
 def _read_states(rows: Sequence[Row]) -> list[_Row]:
-    """Convert the result of the query `queries.STATES` to a list with one `_Row` for each state (lasting fact).
+    """Convert the result of the query `queries.STATES` to one `_Row` for each state (lasting fact).
 
-    *rows* is one row with a list of values in each column, or empty if the namespace has no graph.
+    The result is one row with a list of values in each column, or empty if the namespace has no graph.
     """
     if not rows or not rows[0]["ids"]:
         return []
@@ -124,11 +120,6 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
-    """Yield *states* with their dates, and with a `mark` such as "disputed" or "doubtful", else "".
-
-    *rivals* are database rows of facts that contradict a state. *doubtful* are ids of states derived from facts that
-    are no longer true.
-    """
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:
         said = [{"at": state.known_from, "offset": state.offset}]

@@ -101,7 +101,6 @@ class TopicSchema:
         return None
 
     def _matches(self, predicate: str, sentence: str) -> Iterator[Place]:
-        """Yield each (topic, sub-topic) that a fact matches, first by *sentence*, then by *predicate*."""
         if self.words:
             plain, stems = _fold(sentence), set(terms(sentence))
             yield from (place for word, parts, place in self.words if word in plain and parts <= stems)
@@ -142,46 +141,41 @@ def parse_schema(value: object) -> TopicSchema:
             f"got {len(places)} and {size:,}; shorten it"
         )
     for place, sub in places:
-        schema.words.extend((*_find(word), place) for word in sub.words)
-        for name in {*sub.families, *(spelling for each in sub.predicates for spelling in _spellings(each))}:
+        schema.words.extend((*_search_key(word), place) for word in sub.words)
+        for name in {*sub.families, *(spelling for each in sub.predicates for spelling in _stored_names(each))}:
             schema.names.setdefault(name, []).append(place)
     return schema
 
 
 def _explain(error: ValidationError) -> str:
-    """Return the first three errors of a failed validation as one text."""
     wrong = error.errors(include_url=False)[:3]
     return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}, got {each['input']!r:.100}" for each in wrong)
 
 
-def _spellings(predicate: str) -> set[str]:
-    """Return the names under which *predicate* may be stored: as written and, if it is known, its standard name."""
+def _stored_names(predicate: str) -> set[str]:
     canonical = canonical_predicate(predicate)
     return {predicate_name(predicate), *(() if canonical is None else (canonical.name,))}
 
 
 @cache
 def _families() -> tuple[str, ...]:
-    """Return the names of all predicate families (groups of predicates with related meanings), sorted."""
     predicates = filter(None, map(canonical_predicate, canonical_predicates()))
     return tuple(sorted({predicate.family for predicate in predicates if predicate.family}))
 
 
-def _find(word: str) -> tuple[str, frozenset[str]]:
-    """Return the search key of *word* in a sentence: a pair (text, word stems), one of which is empty.
+def _search_key(word: str) -> tuple[str, frozenset[str]]:
+    """Return the text and the word stems to search for, one of them empty: ``"allergies" -> ("", {"allergi"})``.
 
-    ``"allergies" -> ("", {"allergi"})``: English words are searched for by stem, words in other scripts as text.
+    English words are searched for by stem, and words in other scripts as text.
     """
     return ("", frozenset(terms(word))) if word.isascii() and terms(word) else (_fold(word), frozenset())
 
 
 def _fold(text: str) -> str:
-    """Normalise *text* for comparison: Unicode form NFKC, case-folded."""
     return unicodedata.normalize("NFKC", text).casefold()
 
 
 def _load(path: str | Path) -> object:
-    """Read and parse the TOML or JSON file at *path*. Errors: `InputError`."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         return json.loads(text) if str(path).endswith(".json") else tomllib.loads(text)

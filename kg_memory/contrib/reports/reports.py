@@ -134,7 +134,7 @@ class Reports(Group):
             as_of=to_datetime(window[0]) if as_of is not None and window else None,
             believed_at=to_datetime(time),
             since=to_datetime(begin),
-            entity=(yield from _find_entity(name)) if past and as_of is None and believed_at is None else None,
+            entity=(yield from _find_latest_entity(name)) if past and as_of is None and believed_at is None else None,
             states=tuple(states[:limit]),
             plans=plans[:limit],
             events=events[:limit],
@@ -172,10 +172,10 @@ class Reports(Group):
             as_of=to_datetime(window[0]) if as_of is not None and window else None,
             believed_at=to_datetime(time),
             pending=(yield from _read_pending(namespace, limit, None if believed_at is None else time)),
-            plans=tuple(sorted(plans, key=_due)[:limit]),
+            plans=tuple(sorted(plans, key=_plan_sort_key)[:limit]),
             decisions=tuple(decisions),
             changes=() if thread else tuple(changes),
-            episodes=(yield from _read_last(scope, time, limit)),
+            episodes=(yield from _read_last_messages(scope, time, limit)),
         )
 
     handoff, ahandoff = verb(_handoff)
@@ -185,9 +185,9 @@ class Reports(Group):
 
 
 def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[tuple[Arbitration, ...]]:
-    """Return the questions for a person: facts that may contradict each other, and entities that may be the same.
+    """Return at most *limit* open questions: facts that may contradict each other, entities that may be the same.
 
-    *believed_at*, in microseconds since the epoch, selects the questions that were open at that time; None means now.
+    *believed_at* (microseconds since the epoch) selects the questions that were open at that time; None means now.
     """
     if believed_at is None:
         reviews = yield from list_reviews(limit)
@@ -195,11 +195,11 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
     else:
         reviews = yield from _reviews_at(believed_at, limit)
         stored = yield from list_identities(("waiting", "done", "apart"), MOST_MERGES, kinds=("doubt",))
-        doubts = [doubt for doubt in stored if _waited(doubt, believed_at)][:limit]
+        doubts = [doubt for doubt in stored if _was_open_at(doubt, believed_at)][:limit]
     pending = [_to_arbitration(review, namespace, ("accept", "reject")) for review in reviews]
     for doubt in doubts:
         kind, question = "identity", describe_identity_doubt(doubt)
-        commands = _commands(doubt.id, namespace, ("accept", "reject"))
+        commands = _decision_commands(doubt.id, namespace, ("accept", "reject"))
         pending.append(
             Arbitration(id=doubt.id, kind=kind, question=question, confidence=doubt.confidence, commands=commands)
         )
@@ -207,17 +207,16 @@ def _read_pending(namespace: str, limit: int, believed_at: int | None) -> Flow[t
 
 
 def _reviews_at(believed_at: int, limit: int) -> Flow[list[Review]]:
-    """Return the reviews of facts that were still open at the time *believed_at* (microseconds), earliest first."""
+    """Return the reviews of contradicting facts that were open at *believed_at* (microseconds since the epoch)."""
     stored = yield from fetch(queries.WAITED, believed_at=believed_at)
     ids = [row["id"] for row in stored if _ruling_at(row, believed_at) == "waiting"][:limit]
     return (yield from to_reviews((yield from every(map(read_verdict, ids)))))
 
 
 def _ruling_at(verdict: Row, believed_at: int) -> str:
-    """Return the decision on a contradiction as of the time *believed_at*: "waiting", "supersedes" and so on.
+    """Return the decision on a contradiction as of *believed_at* (microseconds since the epoch), such as "waiting".
 
-    *verdict* is a database row with the current "ruling" and all "decisions" of persons, earliest first. *believed_at*
-    is in microseconds since the epoch.
+    *verdict* is a database row with the current "ruling" and all "decisions" of persons, earliest first.
     """
     decisions: Sequence[Row] = verdict["decisions"]
     earlier = [decision for decision in decisions if decision["at"] <= believed_at]
@@ -226,35 +225,29 @@ def _ruling_at(verdict: Row, believed_at: int) -> str:
     return str(json.loads(decisions[0]["before"])["ruling"] if decisions else verdict["ruling"])
 
 
-def _waited(doubt: IdentityDecision, believed_at: int) -> bool:
-    """Return whether *doubt*, an open question whether two entities are the same, was open at *believed_at*."""
+def _was_open_at(doubt: IdentityDecision, believed_at: int) -> bool:
     return micros(doubt.created_at, default=0) <= believed_at < micros(doubt.at, default=believed_at + 1)
 
 
 def _read_settled(namespace: str, limit: int, begin: int, end: int) -> Flow[tuple[Arbitration, ...]]:
-    """Return the latest contradictions of facts that were decided without a person between *begin* and *end*."""
+    """Return the latest contradictions of facts that were settled without a person between *begin* and *end*."""
     stored = yield from fetch(queries.SETTLED, since=begin, until=end, limit=limit)
     reviews = yield from to_reviews((yield from every(read_verdict(row["id"]) for row in stored)))
     return tuple(_to_arbitration(review, namespace, ("reject",)) for review in reviews)
 
 
 def _to_arbitration(review: Review, namespace: str, choices: Sequence[str]) -> Arbitration:
-    """Convert *review* to a question for a person, with a shell command for each possible decision in *choices*."""
     return Arbitration(
         id=review.id,
         kind=review.kind,
         question=describe_review(review),
         reason=review.reason,
         confidence=review.confidence,
-        commands=_commands(review.id, namespace, choices),
+        commands=_decision_commands(review.id, namespace, choices),
     )
 
 
-def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ...]:
-    """Return a shell command for each decision in *choices*, such as ``kg-memory review --accept 3f2a``.
-
-    *id_* is the id of the review to decide.
-    """
+def _decision_commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ...]:
     scope = "" if namespace == DEFAULT_NAMESPACE else f" -n {shlex.quote(namespace)}"
     return tuple(f"kg-memory review{scope} --{choice} {id_}" for choice in choices)
 
@@ -263,12 +256,11 @@ def _commands(id_: str, namespace: str, choices: Sequence[str]) -> tuple[str, ..
 
 
 def _to_episodes(stored: Sequence[Row]) -> tuple[Episode, ...]:
-    """Convert the database rows *stored* to episodes (messages or texts), without likely prompt injections."""
     return tuple(episode for episode in (rows.to_episode(row["episode"]) for row in stored) if not episode.withheld)
 
 
 def _count(period: Mapping[str, int]) -> Flow[tuple[Counts, Counts]]:
-    """Return the numbers of saved messages and changed facts in *period*, and in the equally long period before."""
+    """Return the numbers of changes in *period*, and in the period of equal length before it."""
     found = yield from fetch(queries.COUNTS, **{name: period[name] for name in ("before", "since", "until")})
     row = found[0] if found else {}
     names = tuple(Counts.model_fields)
@@ -282,9 +274,9 @@ def _read_merges(limit: int, begin: int, end: int) -> Flow[tuple[IdentityDecisio
 
 
 def _read_fading(period: Mapping[str, int]) -> Flow[tuple[Fading, ...]]:
-    """Return the facts that passed to a new state of decay in *period*, because nobody stated or used them.
+    """Return the facts that passed to a further state of decay in *period*: "dim", "softly forgotten" or "forgotten".
 
-    The states are "dim", "softly forgotten" and "forgotten".
+    A fact decays while nobody states or uses it. *period* has the times "since" and "until" of the period.
     """
     until = period["until"]
     seen = yield from belief_params((until - 1, until), period["believed_at"])
@@ -306,8 +298,7 @@ def _main_speaker(believed_at: int) -> Flow[str]:
     return str(people[0])
 
 
-def _find_entity(name: str) -> Flow[Entity | None]:
-    """Return the entity called *name*, or None. If several have that name, return the most recently mentioned one."""
+def _find_latest_entity(name: str) -> Flow[Entity | None]:
     called = yield from find_named("about", name)
     latest = max(called.values(), key=lambda entity: (entity["last_seen"] or 0, entity["id"]), default=None)
     return None if latest is None else rows.to_entity(latest)
@@ -320,7 +311,7 @@ def _list_facts(where: Mapping[str, Any], window: Window | None, believed_at: in
     return list({fact.id: fact for fact in reversed(page)}.values())[::-1]
 
 
-def _read_last(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[tuple[Episode, ...]]:
+def _read_last_messages(scope: Mapping[str, Any], believed_at: int, limit: int) -> Flow[tuple[Episode, ...]]:
     """Return the last *limit* messages that match the filter *scope* and were saved by *believed_at*, earliest first.
 
     *believed_at* is in microseconds since the epoch.
@@ -335,6 +326,5 @@ def _has_begun(fact: Fact, until: int) -> bool:
     return micros(fact.valid_at or fact.known_from, default=0) < until
 
 
-def _due(fact: Fact) -> tuple[bool, datetime, str]:
-    """Return the key by which plans are sorted: plans with a date first, by date, then plans without a date."""
+def _plan_sort_key(fact: Fact) -> tuple[bool, datetime, str]:
     return fact.valid_at is None, fact.valid_at or fact.created_at, fact.id

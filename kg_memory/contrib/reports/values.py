@@ -53,7 +53,7 @@ class Report(Value):
         """Return the report as ``text``, ``markdown`` or ``json``. Errors: `InputError` if *form* is none of these."""
         if validate_choice("form", form, FORMS) == "json":
             return self.model_dump_json(indent=2)
-        return _write(self.title, (section for section in self.sections() if section.lines), form)
+        return _render(self.title, (section for section in self.sections() if section.lines), form)
 
     def __str__(self) -> str:
         return self.render()
@@ -136,7 +136,7 @@ class Digest(Report):
         yield Chapter("Could not be read", [_episode_line(episode, episode.reason or "") for episode in self.failed])
         expiring = [(episode, f"until {day_in_figures(episode.expires_at)}") for episode in self.expiring]  # type: ignore[arg-type]
         yield Chapter("Expires", [_episode_line(episode, until) for episode, until in expiring])
-        yield Chapter("Fades", [ReportLine(f"{one.decay.replace('_', ' ')}: {_tell(one.fact)}") for one in self.fading])
+        yield Chapter("Fades", [ReportLine(f"{one.decay.replace('_', ' ')}: {_text(one.fact)}") for one in self.fading])
 
 
 class Identity(Report):
@@ -161,7 +161,7 @@ class Identity(Report):
         return escape_line(self.name)
 
     def sections(self) -> Iterator[Chapter]:
-        """Yield the sections: the summary, what is true now, plans, events and changes."""
+        """Yield the sections: the summary, current facts, plans, events and changes."""
         summary = self.entity.summary if self.entity else ""
         yield Chapter("Summary", [ReportLine(escape_line(summary))] if summary else [])
         yield Chapter("Is so", list(map(_fact_line, self.states)))
@@ -200,11 +200,11 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return *review* as one line that a person can accept: ``Ann lives in Oslo ends: Ann lives in Bergen``.
+    """Return the change that a person accepts or rejects in *review*: ``Ann lives in Oslo ends: Ann lives in Bergen``.
 
-    The pending fact stands first; here it says that Ann no longer lives in Bergen.
+    In this example, the new fact is that Ann lives in Oslo; so she no longer lives in Bergen.
     """
-    pending, existing = _tell(review.pending), _tell(review.existing)
+    pending, existing = _text(review.pending), _text(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"
     return f"{pending} {'contradicts' if review.kind == 'conflicts' else 'ends'}: {existing}"
@@ -216,14 +216,14 @@ def describe_identity_doubt(doubt: IdentityDecision) -> str:
     return f"Is {escape_line(second)} the same as {escape_line(doubt.entity.name)}?"
 
 
-def _tell(fact: Fact) -> str:
-    """Return the sentence of *fact* with its period: ``Ann lives in Oslo (since 2024-05)``."""
+def _text(fact: Fact) -> str:
+    """Return the sentence of *fact* with its period, escaped: "Ann lives in Oslo (2024 - now)"."""
     sentence, period = escape_line(fact.sentence), period_in_figures(fact)
     return f"{sentence} ({period})" if period else sentence
 
 
 def _fact_line(fact: Fact) -> ReportLine:
-    return ReportLine(_tell(fact))
+    return ReportLine(_text(fact))
 
 
 def _arbitration_line(one: Arbitration) -> ReportLine:
@@ -232,7 +232,7 @@ def _arbitration_line(one: Arbitration) -> ReportLine:
 
 
 def _change_line(change: Change) -> ReportLine:
-    return ReportLine(f"{day_in_figures(change.at)} {change.kind}: {_tell(change.fact)}")
+    return ReportLine(f"{day_in_figures(change.at)} {change.kind}: {_text(change.fact)}")
 
 
 def _merge_line(decision: IdentityDecision) -> ReportLine:
@@ -246,10 +246,9 @@ def _episode_line(episode: Episode, note: str) -> ReportLine:
     return ReportLine(f"{speaker}{escape_line(episode.content)} ({escape_line(note)}) [{episode.id}]")
 
 
-def _write(title: str, sections: Iterable[Chapter], form: str) -> str:
-    """Return the text of a report with this *title* and these *sections*; *form* is ``text`` or ``markdown``."""
+def _render(title: str, sections: Iterable[Chapter], form: str) -> str:
     heading, section_heading, item, command = _LAYOUTS[form]
-    escape = _plain if form == "markdown" else str
+    escape = _escape_markdown if form == "markdown" else str
     lines = [heading.format(escape(title))]
     for section in sections:
         lines.append(section_heading.format(escape(section.title)))
@@ -258,6 +257,5 @@ def _write(title: str, sections: Iterable[Chapter], form: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _plain(text: str) -> str:
-    """Return *text* with its Markdown characters escaped."""
+def _escape_markdown(text: str) -> str:
     return _MARKS.sub(r"\\\1", text)

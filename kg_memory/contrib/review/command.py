@@ -44,24 +44,20 @@ def review(arguments: Namespace, screen: Screen) -> int:
     turn. Without a terminal, the reviews are listed.
     """
     choice = next((name for name in _CHOICES if getattr(arguments, name) is not None), None)
-    _check(arguments, choice)
+    _check_options(arguments, choice)
     if choice is not None:
         with open_to_change(arguments, screen) as memory:
             _decide(memory, arguments, choice, screen)
     elif arguments.list or arguments.decided or screen.as_json or not is_terminal():
         with open_to_look(arguments, screen) as memory:
-            _list(memory, arguments, screen)
+            _print_reviews(memory, arguments, screen)
     else:
         with open_to_change(arguments, screen) as memory:
             _ask_about_all(memory, arguments, screen)
     return 0
 
 
-def _check(arguments: Namespace, choice: str | None) -> None:
-    """Raise `InputError` if options of the command line exclude each other, or one lacks an option that it needs.
-
-    *choice* is the decision given by an option, such as ``accept``, or None.
-    """
+def _check_options(arguments: Namespace, choice: str | None) -> None:
     edits = [f"--{name.replace('_', '-')}" for name in _EDITS if getattr(arguments, name) is not None]
     if edits and choice != "edit":
         raise InputError(f"{', '.join(edits)} can be given only with --edit ID: add it")
@@ -72,10 +68,6 @@ def _check(arguments: Namespace, choice: str | None) -> None:
 
 
 def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Screen) -> None:
-    """Apply the decision *choice*, such as "accept", to the review that the command line names; print the result.
-
-    The id on the command line may be the beginning of the review's id.
-    """
     begin, given = getattr(arguments, choice), verb_arguments(memory, arguments)
     if choice in ("accept", "reject"):
         doubt = whole_id(memory, arguments, "Identity", begin, shortest=1)
@@ -88,8 +80,7 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
     show_decision(decided, arguments, screen, undo=choice != "undo")
 
 
-def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Print the reviews of facts, waiting or decided, and the questions whether two entities are the same."""
+def _print_reviews(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
     place, command = {"namespace": namespace_of(arguments), "limit": arguments.limit}, review_command(arguments)
     reviews = memory.reviews.list(decided=arguments.decided, **place)
     empty = "Nothing was decided yet." if arguments.decided else "Nothing waits for review."
@@ -112,12 +103,11 @@ def _list(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
 
 
 def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Ask the person about each open review until they quit; each decision is stored before the next question."""
     given = {"by": arguments.by or login(), "namespace": namespace_of(arguments)}
     seen: set[str] = set()
     decided = 0
     try:
-        while (each := _next(memory, given["namespace"], seen)) is not None:
+        while (each := _next_waiting(memory, given["namespace"], seen)) is not None:
             if not seen:
                 screen.line(f"You decide as {given['by']}.", "dim")
             seen.add(each.id)
@@ -134,13 +124,9 @@ def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) ->
         screen.line("Nothing waits for review.")
 
 
-def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None:
-    """Return the earliest open review whose id is not in *seen*; ``None`` if there is none.
-
-    *seen* are the ids of reviews that were already shown. The list is read again each time, since a decision can add
-    new reviews.
-    """
+def _next_waiting(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None:
     place: dict[str, Any] = {"namespace": namespace, "limit": len(seen) + 1}
+    # Read again each time: a decision can add new reviews.
     waiting: list[Waiting] = [*memory.reviews.list(**place), *memory.reviews.identities(**place)]
     return next((each for each in waiting if each.id not in seen), None)
 
@@ -148,9 +134,9 @@ def _next(memory: GraphMemory, namespace: str, seen: set[str]) -> Waiting | None
 def _ask_about(
     memory: GraphMemory, each: Waiting, given: Mapping[str, str], arguments: Namespace, screen: Screen
 ) -> bool | None:
-    """Ask the person about the review *each*; return whether they decided it, or ``None`` if they quit.
+    """Ask the person to decide *each*, a review; return whether they decided it, or None if they quit.
 
-    *given* has arguments of the decision: the person's name and the namespace.
+    *given*: the arguments of the decision "by" (the name of the person) and "namespace".
     """
     screen.line()
     if isinstance(each, Review):
@@ -159,7 +145,7 @@ def _ask_about(
     else:
         _show_doubt(each, screen)
         prompt, letters = "accept (they are one), reject (they are two), skip or quit? ", "arsq"
-    while (letter := _choose(prompt, letters)) in "are":
+    while (letter := _ask_letter(prompt, letters)) in "are":
         edit = _ask_for_edit(each, screen) if letter == "e" and isinstance(each, Review) else {}
         reason = None if edit is None else ask_line("  why (Enter for none): ")
         if edit is None or reason is None:
@@ -181,8 +167,7 @@ def _ask_about(
     return False if letter == "s" else None
 
 
-def _choose(prompt: str, letters: str) -> str:
-    """Show *prompt* until the person types one of *letters*, and return it; at the end of input, return ``"q"``."""
+def _ask_letter(prompt: str, letters: str) -> str:
     while True:
         answer = ask_line(prompt)
         if answer is None:
@@ -192,9 +177,9 @@ def _choose(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Ask the person to correct *review*; return the new values, or None if nothing changes.
+    """Ask the person to correct *review*; return the new values by name, or None if nothing changes.
 
-    Example: ``{"verdict": None, "valid_at": "2019", "invalid_at": None}``, in which None means unchanged.
+    Example: ``{"verdict": None, "valid_at": "2019", "invalid_at": None}``. There, None means that a value stays.
     """
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
@@ -208,7 +193,6 @@ def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
 
 
 def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) -> None:
-    """Print the *review* of a fact: both facts with sources, the reason, and the effects of accepting and rejecting."""
     screen.line(f"{review.kind.capitalize()}? (confidence {review.confidence:.2f})", "bold")
     sides: list[tuple[str, Fact, Callable[[Fact], str]]] = [("waits", review.pending, proposed_validity)]
     if review.kind != "admission":
@@ -223,7 +207,6 @@ def _show_verdict(review: Review, strategy: ConflictStrategy, screen: Screen) ->
 
 
 def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
-    """Print the question whether two entities are the same: both entities with their latest facts."""
     screen.line(f"One or two? (confidence {doubt.confidence or 0.0:.2f})", "bold")
     for entity, latest in zip((doubt.entity, doubt.second), doubt.latest, strict=True):
         screen.line(f"  {cell(entity.name if entity else '')}: {cell(' '.join(latest))}", "bold")
@@ -239,7 +222,7 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     if review.kind in OUTCOMES:
         return "it is believed, and the plan ended with it"
     if review.kind == "supersedes":
-        if _start(review.pending) >= _start(review.existing):
+        if _start_seconds(review.pending) >= _start_seconds(review.existing):
             return f"it is believed, and the other ended where it began ({since(review.pending)})"
         return f"it is believed, and ended where the other began ({since(review.existing)})"
     winner = ConflictPolicy(strategy).expect_winner(review.pending, review.existing, review.preferred)
@@ -250,7 +233,6 @@ def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
     return f"only one of them is believed, by {strategy}"
 
 
-def _start(fact: Fact) -> float:
-    """Return the start of *fact* in seconds since the epoch; minus infinity if unknown."""
+def _start_seconds(fact: Fact) -> float:
     start = fact.valid_at or fact.known_from
     return start.timestamp() if start else float("-inf")

@@ -44,7 +44,7 @@ def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo
 
 def entities(arguments: Namespace, screen: Screen) -> int:
     """Run ``kg-memory entities``: list entities or decisions about them, merge, split or undo; return the exit code."""
-    _check_names(arguments)
+    _check_entity_options(arguments)
     with (command.open_to_look if arguments.action in ("list", "decisions") else command.open_to_change)(
         arguments, screen
     ) as memory:
@@ -59,7 +59,6 @@ def entities(arguments: Namespace, screen: Screen) -> int:
 
 
 def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
-    """Run ``kg-memory entities merge``, ``split`` or ``undo``, and print the resulting decision."""
     given, (first, *others) = command.verb_arguments(memory, arguments), arguments.names
     who = {name: given[name] for name in ("by", "reason", "namespace")}
     if arguments.action == "merge":
@@ -72,11 +71,7 @@ def _change_entities(memory: GraphMemory, arguments: Namespace, screen: Screen) 
             screen.line(describe_identity(undone))
 
 
-def _check_names(arguments: Namespace) -> None:
-    """Raise `InputError` if the names or options of ``kg-memory entities`` do not fit its action.
-
-    An example is a merge with one name.
-    """
+def _check_entity_options(arguments: Namespace) -> None:
     action, names = arguments.action, arguments.names
     most = {"merge": None, "split": 1, "undo": 1}.get(action, 0)
     if most is not None and len(names) > most:

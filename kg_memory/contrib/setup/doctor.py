@@ -98,7 +98,7 @@ def doctor(arguments: Namespace, screen: Screen) -> int:
     else:
         if arguments.fix:
             _fix(settings_of(arguments), screen)
-        found = [_settings_file(), *checks(settings_of(arguments), screen, ask=arguments.ask)]
+        found = [_check_settings_file(), *checks(settings_of(arguments), screen, ask=arguments.ask)]
     if not arguments.server and "namespace" in arguments and found[-1].state != "wrong":
         with open_to_look(arguments, screen) as memory:
             missing = explain_no_namespace(memory, arguments)
@@ -130,15 +130,14 @@ def checks(settings: Settings, screen: Screen, *, ask: bool = False) -> Iterator
         host = local_host(settings, screen.note)
         yield attempt("FalkorDB binaries", lambda: _binaries(host))
         if sys.platform == "linux" and platform.machine() == "x86_64":
-            yield _openmp()
-        yield attempt("data folder", lambda: _folder(host.folder))
-    yield attempt("language model", lambda: _model(settings, ask=ask))
-    yield attempt("embedding model", lambda: _embeddings(settings, ask=ask))
-    yield attempt("database", lambda: _database(settings, screen))
+            yield _check_openmp()
+        yield attempt("data folder", lambda: _check_folder(host.folder))
+    yield attempt("language model", lambda: _check_model(settings, ask=ask))
+    yield attempt("embedding model", lambda: _check_embeddings(settings, ask=ask))
+    yield attempt("database", lambda: _check_database(settings, screen))
 
 
 def _fix(settings: Settings, screen: Screen) -> None:
-    """Make the settings file and the data folder private, and download FalkorDB if it is missing."""
     file = env_file.path()
     if file.is_file() and not env_file.is_private(file):
         file.chmod(0o600)
@@ -152,8 +151,7 @@ def _fix(settings: Settings, screen: Screen) -> None:
     fetch_database(settings, screen)
 
 
-def _settings_file() -> Check:
-    """Check the settings file ``.env``: whether it exists and is private, and which settings it contains."""
+def _check_settings_file() -> Check:
     file = env_file.path()
     if not file.is_file():
         return Check("settings file", "ok", "none: settings come from the environment")
@@ -181,9 +179,8 @@ def _binaries(host: LocalHost) -> Check:
     return Check("FalkorDB binaries", "ok", f"{installed.module.parent} ({installed.origin})")
 
 
-def _openmp() -> Check:
-    """Check that the OpenMP library is installed: FalkorDB needs it, and slim container images do not contain it."""
-    try:
+def _check_openmp() -> Check:
+    try:  # FalkorDB needs it, and slim container images do not contain it
         ctypes.CDLL(_OPENMP)
     except OSError:
         mend = "install it: apt-get install libgomp1, or dnf install libgomp"
@@ -191,8 +188,7 @@ def _openmp() -> Check:
     return Check("OpenMP library", "ok", _OPENMP)
 
 
-def _folder(folder: Path) -> Check:
-    """Check that the data folder *folder* exists or can be created, is writable, and is private."""
+def _check_folder(folder: Path) -> Check:
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         return Check("data folder", "wrong", str(folder), f"{existing} is a file: set a folder with --data-dir")
@@ -204,8 +200,7 @@ def _folder(folder: Path) -> Check:
     return Check("data folder", "ok", str(folder) if existing == folder else f"{folder} (made at first use)")
 
 
-def _model(settings: Settings, *, ask: bool) -> Check:
-    """Check the language model: which one is used, whether it can be opened, and with *ask*, whether it answers."""
+def _check_model(settings: Settings, *, ask: bool) -> Check:
     from kg_memory.llm.chat import provider_of  # noqa: PLC0415 - slow to import
 
     model = opening.model(None, settings)
@@ -213,7 +208,7 @@ def _model(settings: Settings, *, ask: bool) -> Check:
         better = "for more and better facts, set OPENAI_API_KEY, or KG_MEMORY_BASE_URL and KG_MEMORY_MODEL"
         if settings.api_key or settings.base_url:
             unused = "the API key" if settings.api_key else "KG_MEMORY_BASE_URL"
-            better = f"{unused} is not used because of {_offline_by()}: change that, for example with kg-memory init"
+            better = f"{unused} is not used because of {_offline_from()}: change that, for example with kg-memory init"
         return Check("language model", "note", "offline: reads by rules", better)
     where = provider_of(model.name) if settings.base_url is None else hide_password(settings.base_url)
     began = time.monotonic()
@@ -223,8 +218,7 @@ def _model(settings: Settings, *, ask: bool) -> Check:
     return Check("language model", "ok", f"{model.name} at {where} ({asked})")
 
 
-def _offline_by() -> str:
-    """Return where the model was set to "offline", as text: environment, settings file, or option --model."""
+def _offline_from() -> str:
     name, file = f"{ENV_PREFIX}MODEL", env_file.path()
     if os.environ.get(name) == OFFLINE:
         return f"{name}={OFFLINE} in the environment"
@@ -232,13 +226,13 @@ def _offline_by() -> str:
     return f"{name}={OFFLINE} in {file.absolute()}" if in_file else f"--model {OFFLINE}"
 
 
-def _embeddings(settings: Settings, *, ask: bool) -> Check:
+def _check_embeddings(settings: Settings, *, ask: bool) -> Check:
     model = opening.embeddings(None, settings, opening.model(None, settings))
     dimensions = f" ({len(model.embed_query('Oslo'))} dimensions)" if ask else ""
     return Check("embedding model", "ok", f"{vector_model_name(model)}{dimensions}")
 
 
-def _database(settings: Settings, screen: Screen) -> Check:
+def _check_database(settings: Settings, screen: Screen) -> Check:
     began = time.monotonic()
     with open_without_models(settings, screen) as memory:
         counts = {name: memory.stats(namespace=name) for name in memory.data.namespaces("awake")}
@@ -249,17 +243,13 @@ def _database(settings: Settings, screen: Screen) -> Check:
 
 
 def _describe_database(database: Database, seconds: float, counts: Mapping[str, Stats]) -> str:
-    """Return a line of text about the database: its versions, opening time, namespaces and replicas.
-
-    *seconds* is the time that opening it took. *counts* maps each namespace to its statistics.
-    """
     versions, wait, least = database.versions(), database.wait_replicas, database.min_replicas
     numbers = (f"{number // 10000}.{number // 100 % 100}.{number % 100}" for number in sorted(set(versions.values())))
     servers = f" on {len(versions)} servers" if len(versions) > 1 else ""
     asleep = f" and {len(names)} asleep" if (names := database.namespaces("asleep")) else ""
     summary = f"FalkorDB {', '.join(numbers)}{servers}, open after {seconds:.1f} s, {len(counts)} namespaces{asleep}"
     if paused := [name for name, size in counts.items() if size.paused]:
-        summary += f", of which paused: {_first_of(paused)}"
+        summary += f", of which paused: {_list_first(paused)}"
     if wait:
         fewer = f", or {least} if it has no more" if least < wait else ""
         summary += f", each write waits for {wait} of its replicas{fewer}"
@@ -280,13 +270,13 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
     late = {"now": time.time_ns() // 1000 + _SKEW}
     if ahead := [n for n in counts if database.query(graph_key(n), SAVED_LATER, late, write=False)[0]["some"]]:
         clock = "were saved by a clock ahead of this one, and are not found until that time"
-        yield "note", f"messages in {_first_of(ahead)} {clock}: synchronise the clocks of all machines"
+        yield "note", f"messages in {_list_first(ahead)} {clock}: synchronise the clocks of all machines"
     if failed := [name for name, size in counts.items() if size.failed]:
         why = "kg-memory episodes --state failed shows why, kg-memory retry reads them again"
-        yield "note", f"messages in {_first_of(failed)} could not be read: {why}"
+        yield "note", f"messages in {_list_first(failed)} could not be read: {why}"
     if large := [name for name in counts if "vectors" in why_awake(database, name)]:
-        yield "note", f"{_first_of(large)} cannot sleep: to wake over {MOST_VECTORS} vectors would block the server"
-    plans = _query_plans(database)
+        yield "note", f"{_list_first(large)} cannot sleep: to wake over {MOST_VECTORS} vectors would block the server"
+    plans = _query_plan_cache_size(database)
     if plans is not None and plans < QUERY_PLANS:
         more = "a new size applies once all programs that use the server have ended"
         if settings.url is not None:
@@ -294,13 +284,11 @@ def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Se
         yield "note", f"it caches {plans} query plans per graph, which slows alternating writes and searches: {more}"
 
 
-def _first_of(names: Sequence[str]) -> str:
-    """Return the first five of *names* as text, separated by commas, with " ..." if there are more."""
+def _list_first(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_NAMED])}{' ...' if len(names) > _MOST_NAMED else ''}"
 
 
-def _query_plans(database: Database) -> int | None:
-    """Return how many query plans the server caches, or None if that setting cannot be read."""
+def _query_plan_cache_size(database: Database) -> int | None:
     try:
         return int(database.command("GRAPH.CONFIG", "GET", "CACHE_SIZE")[1])
     except KGMemoryError:

@@ -51,20 +51,20 @@ def init(arguments: Namespace, screen: Screen) -> int:
     if arguments.yes and file.exists() and not arguments.force:
         raise InputError(f"{file} exists; add --force to replace the settings in it (other lines are kept)")
     try:
-        values = _variables(arguments, screen)
+        values = _ask_for_variables(arguments, screen)
     except EOFError:
         screen.note("The input ended before all questions were answered: use options and --yes instead.")
         return FAILED
     named = {ENV_PREFIX + name for name in ("MODEL", "BASE_URL", "URL")}  # the answers replace these variables
     settings = Settings.from_env({name: value for name, value in os.environ.items() if name not in named} | values)
-    _get_binaries(settings, arguments, screen)
-    found = [*checks(settings, screen), attempt("model's server", lambda: _model_server(settings))]
+    _offer_download(settings, arguments, screen)
+    found = [*checks(settings, screen), attempt("model's server", lambda: _check_model_server(settings))]
     if not screen.as_json:
         print_checks(found, screen)
     code = _may_write(file, found, arguments, screen)
     if code == DONE:
-        _write(file, values)
-        _report(file, values, found, screen)
+        _write_settings(file, values)
+        _print_outcome(file, values, found, screen)
     return code
 
 
@@ -88,8 +88,7 @@ def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen:
     return code
 
 
-def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
-    """Return the environment variables to write: from options and the user's answers or, with --yes, from defaults."""
+def _ask_for_variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
     model, base_url, key = getattr(arguments, "model", None), arguments.base_url, None
     database, data_dir = getattr(arguments, "url", None) or arguments.database, getattr(arguments, "data_dir", None)
     namespace = getattr(arguments, "namespace", None)
@@ -103,8 +102,8 @@ def _variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
         model, base_url, key = _ask_for_model(model, base_url, screen)
         if database is None and data_dir is None:
             screen.line(_DATABASES)
-            database = _line("Its URL", "falkor://localhost:6379") if _choose("12", "1") == "2" else None
-        namespace = namespace or _line("The namespace", DEFAULT_NAMESPACE)
+            database = _ask_for_line("Its URL", "falkor://localhost:6379") if _choose("12", "1") == "2" else None
+        namespace = namespace or _ask_for_line("The namespace", DEFAULT_NAMESPACE)
     ours = {
         "MODEL": model,
         "BASE_URL": base_url,
@@ -125,23 +124,22 @@ def _ask_for_model(model: str | None, base_url: str | None, screen: Screen) -> t
         screen.line(_MODELS)
         choice = _choose("123", "1" if has_key else "3")
         if choice == "1":
-            model = _line("Its name", _OPENAI_MODEL)
-            key = _secret("The key (Enter: that of OPENAI_API_KEY)" if has_key else "The key")
+            model = _ask_for_line("Its name", _OPENAI_MODEL)
+            key = _ask_for_secret("The key (Enter: that of OPENAI_API_KEY)" if has_key else "The key")
         elif choice == "2":
-            base_url = _line("Its URL", _LOCAL_URL)
-            key = _secret("Its key (Enter: none)")
+            base_url = _ask_for_line("Its URL", _LOCAL_URL)
+            key = _ask_for_secret("Its key (Enter: none)")
     if base_url and not model:
         try:
-            names = _names(_get_models(base_url, key))
+            names = _model_names(_get_models(base_url, key))
         except (httpx.HTTPError, httpx.InvalidURL):
             names = []
         screen.line(f"Its models: {', '.join(names[:_MOST_NAMED])}" if names else "It does not list its models.")
-        model = _line("Which one", names[0] if names else "")
+        model = _ask_for_line("Which one", names[0] if names else "")
     return model or OFFLINE, base_url, key
 
 
-def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> None:
-    """Download FalkorDB if the embedded database needs it and the user agrees; do nothing if it is installed."""
+def _offer_download(settings: Settings, arguments: Namespace, screen: Screen) -> None:
     if settings.url is not None or settings.bin_dir is not None:
         return
     try:
@@ -151,8 +149,7 @@ def _get_binaries(settings: Settings, arguments: Namespace, screen: Screen) -> N
             fetch_database(settings, screen)
 
 
-def _model_server(settings: Settings) -> Check:
-    """Check that the model server lists the configured model, with a request that costs nothing."""
+def _check_model_server(settings: Settings) -> Check:
     what, model = "model's server", settings.model
     if model is None or model == OFFLINE or (":" in model and not settings.base_url):
         return Check(what, "ok", "not needed" if model == OFFLINE else "not asked")
@@ -163,7 +160,7 @@ def _model_server(settings: Settings) -> Check:
         return Check(what, "wrong", f"{base}: {type(error).__name__}", f"{base} does not answer: is it running?")
     if reply.status_code in _REFUSED:
         return Check(what, "wrong", f"{base}: {reply.status_code}", "the key is refused: set another one")
-    if not (names := _names(reply)):
+    if not (names := _model_names(reply)):
         return Check(what, "note", f"{base}: {reply.status_code}", "it lists no models, so the name was not checked")
     if model.removeprefix("openai:") not in names:
         some = ", ".join(names[:_MOST_NAMED])
@@ -176,18 +173,17 @@ def _get_models(base_url: str, key: str | None) -> httpx.Response:
     return httpx.get(f"{base_url.rstrip('/')}/models", headers=headers, timeout=_SECONDS)
 
 
-def _names(reply: httpx.Response) -> list[str]:
-    """Return the model names in *reply*, the response of a server to a request for its models; [] if there are none."""
+def _model_names(reply: httpx.Response) -> list[str]:
     try:
         return [str(model["id"]) for model in reply.json()["data"]]
     except (ValueError, KeyError, TypeError):
         return []
 
 
-def _write(file: Path, values: dict[str, str]) -> None:
-    """Write *values* as settings to *file*, which only its owner can read.
+def _write_settings(file: Path, values: dict[str, str]) -> None:
+    """Write *values* as settings to *file*, and make it readable only for its owner.
 
-    Existing settings of kg-memory in the file are replaced; other lines stay. Raises: `OSError` if *file* cannot be
+    Existing settings of kg-memory in *file* are replaced; other lines stay. Raises `OSError` if *file* cannot be
     written.
     """
     before = file.read_text("utf-8-sig") if file.exists() else ""
@@ -204,11 +200,7 @@ def _write(file: Path, values: dict[str, str]) -> None:
         raise
 
 
-def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: Screen) -> None:
-    """Print that *file* was written, and what the user can do next.
-
-    With --json, print the settings *values* without keys, and *found*, the results of the checks.
-    """
+def _print_outcome(file: Path, values: dict[str, str], found: Sequence[Check], screen: Screen) -> None:
     if screen.as_json:
         shown = {name: value for name, value in values.items() if not name.endswith("_KEY")}
         screen.json({"file": str(file), "settings": shown, "checks": [asdict(check) for check in found]})
@@ -221,10 +213,10 @@ def _report(file: Path, values: dict[str, str], found: Sequence[Check], screen: 
         screen.line(f"Add {file} to .gitignore: it may contain a key.", "yellow")
 
 
-def _line(prompt: str, default: str) -> str:
-    """Prompt the user for a line of input, and return it; return *default* if the line is empty.
+def _ask_for_line(prompt: str, default: str) -> str:
+    """Ask the user for a line of text and return it; if it is empty, return *default*, or ask again without one.
 
-    If *default* is empty, too, ask again. Errors: `EOFError` at the end of the input.
+    Raises `EOFError` at the end of the input.
     """
     while True:
         answer = ask_line(f"{prompt} [{default}]: " if default else f"{prompt}: ")
@@ -235,11 +227,10 @@ def _line(prompt: str, default: str) -> str:
 
 
 def _choose(choices: str, default: str) -> str:
-    while (answer := _line("Number", default)) not in tuple(choices):
+    while (answer := _ask_for_line("Number", default)) not in tuple(choices):
         pass
     return answer
 
 
-def _secret(prompt: str) -> str:
-    """Prompt the user for a secret, and return it; a terminal does not show what is typed."""
+def _ask_for_secret(prompt: str) -> str:
     return getpass(f"{prompt}: ").strip() if sys.stdin.isatty() else ask_line(f"{prompt}: ") or ""

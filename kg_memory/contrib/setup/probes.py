@@ -42,14 +42,14 @@ def check_server(url: str) -> Iterator[Check]:
     """
     key = f"kg-doctor:{uuid4().hex}"
     with closing(Database(NamedServer(url), timeout=PATIENCE)) as database:
-        for what, look in (("server", _version), ("rights", _rights)):
+        for what, look in (("server", _version), ("rights", _check_rights)):
             yield (check := attempt(what, partial(look, database, key)))
             if check.state == "wrong":
                 return
-        yield from _settings(database, key)
+        yield from _check_settings(database, key)
         for place, probe in enumerate(TABLE["probe"]):
             try:
-                found = _run(database, key, probe)
+                found = _run_probe(database, key, probe)
             except DatabaseForbidden as error:
                 yield Check(probe["name"], "note", "not run: this user may not", str(error))
                 continue
@@ -71,8 +71,7 @@ def _version(database: Database, _: str) -> Check:
     return Check("server", "ok", f"FalkorDB {version // 10000}.{version // 100 % 100}.{version % 100} at {address}")
 
 
-def _rights(database: Database, key: str) -> Check:
-    """Check the rights of the database user: run each command of adding and searching, on a test key named *key*."""
+def _check_rights(database: Database, key: str) -> Check:
     refused = list[str]()
     for command in TABLE["rights"]["commands"]:
         try:
@@ -87,7 +86,7 @@ def _rights(database: Database, key: str) -> Check:
     return Check("rights", "ok", "to add and search")
 
 
-def _settings(database: Database, key: str) -> Iterator[Check]:
+def _check_settings(database: Database, key: str) -> Iterator[Check]:
     """Check the server's settings; yield one check for each group with unfit values, or a single one if all are fit.
 
     If the user may not read the settings, a single check says so. *key*: in a cluster, the server with this key is
@@ -114,14 +113,18 @@ def _settings(database: Database, key: str) -> Iterator[Check]:
         yield Check("settings", "ok", "as recommended")
 
 
-def _run(database: Database, key: str, probe: Mapping[str, Any]) -> str:
-    """Run *probe* in a new graph *key*, and return how the answer differs from the expected one, or ``""``."""
+def _run_probe(database: Database, key: str, probe: Mapping[str, Any]) -> str:
+    """Run *probe*, a test of the server, in a new graph *key*; return ``""`` if it passes, else the failure as text.
+
+    *probe*: the "steps" to run, and the "expected" rows of the last one (or their number). A step "fails: QUERY" must
+    raise an error that contains "error".
+    """
     database.query(key, "RETURN 1", {}, write=True)
     rows: list[list[Any]] = []
     for step in probe["steps"]:
         query, refused = step.removeprefix("fails: "), step.startswith("fails: ")
         try:
-            rows = _take(database, key, query)
+            rows = _run_step(database, key, query)
         except (DatabaseForbidden, DatabaseUnavailable):
             raise
         except KGMemoryError as error:
@@ -133,13 +136,13 @@ def _run(database: Database, key: str, probe: Mapping[str, Any]) -> str:
     expected = probe["expected"]
     if isinstance(expected, int):
         return "" if len(rows) == expected else f"{len(rows)} rows, expected {expected}"
-    return "" if _plain(rows) == _plain(expected) else f"{rows}, expected {expected}"
+    return "" if _to_comparable(rows) == _to_comparable(expected) else f"{rows}, expected {expected}"
 
 
-def _take(database: Database, key: str, step: str) -> list[list[Any]]:
-    """Run the Cypher query *step*, part of a test of the server, on the graph *key*; return the rows.
+def _run_step(database: Database, key: str, step: str) -> list[list[Any]]:
+    """Run one *step* of a test on the graph *key*, wait until all indices of the graph are built, and return the rows.
 
-    Waits until the indices that it creates are built.
+    *step* is a Cypher query, "redis: COMMAND", or "-- NAME" with a name in `STEPS`; only a query gives rows.
     """
     rows: list[list[Any]] = []
     if step.startswith("-- "):
@@ -158,13 +161,12 @@ def _take(database: Database, key: str, step: str) -> list[list[Any]]:
     return rows
 
 
-def _plain(value: Any) -> Any:
-    """Return *value* with names of parameters ("$past") replaced by their values, and numbers rounded to six digits."""
+def _to_comparable(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return _plain(PARAMETERS[value[1:]]) if isinstance(value, str) and value[1:] in PARAMETERS else value
+        return [_to_comparable(each) for each in value]
+    return _to_comparable(PARAMETERS[value[1:]]) if isinstance(value, str) and value[1:] in PARAMETERS else value
 
 
 def _reload(database: Database, key: str) -> None:

@@ -111,14 +111,16 @@ class SupportCheck:
 
 
 def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
-    """Rate how clearly the text names the fact's entities, from 0 to 1; the least clearly named entity decides."""
     entities = zip_longest(claim.names, claim.types[: len(claim.names)], fillvalue="")
     ratings = ([_rate_name(name, kind, claim, source, passage) for name in names] for names, kind in entities)
     return min((max(own, default=1.0) for own in ratings), default=1.0)
 
 
 def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how well the text names or refers to the entity *name*, from 0 to 1; *kind* is the entity's type."""
+    """Return how well the text names or refers to the entity *name*, from 0 to 1; *kind* is the entity's type.
+
+    *claim* is a fact about the entity, *source* the quote of the fact, and *passage* the message with those before it.
+    """
     words, is_in, is_common = list(proper_words(name)), _is_named, False
     if not words and passage.language:
         words, is_in = [word for word in WORD.findall(name) if terms(word) and not word.isdecimal()], _has_word
@@ -170,13 +172,12 @@ def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, p
 
 
 def _has_pronoun(text: str, kind: str = "thing") -> bool:
-    """Return whether *text* has a pronoun for an entity of the type *kind*, such as "person"."""
     spoken = {word.casefold().partition("'")[0] for word in WORD.findall(text.replace("’", "'"))}
     return not spoken.isdisjoint(_PRONOUNS.get(kind, _OF_THINGS))
 
 
 def _count_unused(claim: Claim, source: Words) -> int:
-    """Return how many content words of the quote *source* the fact's sentence lacks; a name counts as two."""
+    """Return the number of content words of the quote *source* that the fact's sentence lacks; 2 if it lacks a name."""
     sentence = Words(claim.sentence)
     names = (word for word in source.words[1:] if not word.islower() and to_key(word) not in LIGHT and terms(word))
     if any(not sentence.names(word) for word in names):
@@ -221,7 +222,6 @@ def _rate_matter(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _has_verb(verb: str, source: Words, passage: Passage) -> bool:
-    """Return whether *verb* or a synonym occurs in the quote *source*, or *verb* itself in the text around it."""
     return source.has(verb) or max(passage.words.rate(verb), passage.context.rate(verb)) > SAME_MEANING
 
 
@@ -272,11 +272,10 @@ def _is_denial_told(text: str, source: Words) -> bool:
 
 
 def _denies(text: str) -> bool:
-    return any(map(_is_negator, chain.from_iterable(_list_clauses(text))))
+    return any(map(_is_negator, chain.from_iterable(_split_clauses(text))))
 
 
-def _list_clauses(text: str) -> list[list[str]]:
-    """Return the words of each clause in *text*, without negations that deny nothing, such as "not only"."""
+def _split_clauses(text: str) -> list[list[str]]:
     plain = PATTERNS["not_only"].sub(" ", text.replace("’", "'"))
     return [WORD.findall(clause) for clause in PATTERNS["clause"].split(plain)]
 
@@ -286,15 +285,15 @@ def _is_negator(word: str) -> bool:
 
 
 def _find_denied(text: str) -> Iterator[list[str]]:
-    """Yield the words after the first negation of each clause: ``"I do not like tea, but ..." -> ["like", "tea"]``."""
-    for clause in _list_clauses(text):
+    """Yield for each clause of *text* the words after its first negation: ``"I do not like it" -> ["like", "it"]``."""
+    for clause in _split_clauses(text):
         yield list(dropwhile(lambda word: not _is_negator(word), clause))[1:]
 
 
 def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
-    """Return the word stems *keys* in *text* as two sets: those right after a negation, and those elsewhere."""
+    """Return those of *keys* (word stems) that occur in *text*, as two sets: right after a negation, and elsewhere."""
     denied, affirmed = set[str](), set[str]()
-    for clause in _list_clauses(text):
+    for clause in _split_clauses(text):
         last = -_NEAR - 1
         for place, word in enumerate(clause):
             if _is_negator(word):
@@ -305,7 +304,6 @@ def _split_by_denial(text: str, keys: set[str]) -> tuple[set[str], set[str]]:
 
 
 def _rate_denials_chinese(claim: Claim, text: str) -> float:
-    """Return 1.0 if a Chinese fact and its quote *text* agree on negation (both negated, or neither), else 0.3."""
     denied, told = _denied_chinese(claim.sentence), _denied_chinese(text)
     if denied and not told:
         over = PATTERNS["over_chinese"].search(claim.sentence) and PATTERNS["ends_chinese"].search(text)

@@ -78,7 +78,6 @@ def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetim
 
 
 def _to_local(moment: datetime, at: datetime) -> datetime:
-    """Return *moment* in the time zone of *at*; unchanged if the result would be outside of the calendar."""
     try:
         return moment.astimezone(at.tzinfo)
     except OverflowError:

@@ -86,11 +86,10 @@ def all_waiting() -> Flow[list[Episode]]:
 
 def read_together(readings: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
     """Ask the model to read the short messages in *readings*; one call reads several messages of a conversation."""
-    yield from every(_read_together(group, settings) for group in _conversations(readings, settings.window))
+    yield from every(_read_together(group, settings) for group in _group_by_conversation(readings, settings.window))
 
 
-def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[ReadAhead]]:
-    """Yield groups of at most *most* short messages of the same conversation, to be read by one model call each."""
+def _group_by_conversation(readings: Sequence[ReadAhead], most: int) -> Iterator[list[ReadAhead]]:
     short = [one for one in readings if one.draft.episode.kind == EpisodeKind.MESSAGE and len(one.draft.pieces) == 1]
     thread = attrgetter("draft.episode.thread_key")
     for _, group in groupby(sorted(short, key=thread), key=thread):
@@ -99,7 +98,7 @@ def _conversations(readings: Sequence[ReadAhead], most: int) -> Iterator[list[Re
 
 
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read the messages of *group*, but those to skip, with one model call, and cache the answer about each.
+    """Read the messages of *group* with one model call, and cache the answer about each; some messages are skipped.
 
     If the call fails, or only one message is left, messages are later read by calls of their own.
     """
@@ -114,7 +113,6 @@ def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]
 
 
 def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
-    """Ask the model for the entities and facts of several messages; *drafts* has one state of ingestion for each."""
     messages = [
         {
             "message": number,

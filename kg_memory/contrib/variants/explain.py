@@ -64,7 +64,6 @@ def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked)
 
 
 def _explain_one(kind: Kind, id_: str, text: str, found: Found, ranked: Ranked, **rest: Any) -> Explanation:
-    """Explain one search result: the retrievers that found it, its ranks, and its score after each ranking stage."""
     stages = ranked.stages.get(kind, {}).get(id_, ())
     return Explanation(kind=kind, id=id_, text=text, hits=tuple(_hits(kind, id_, found)), scores=tuple(stages), **rest)
 

@@ -58,24 +58,19 @@ def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.mon
             log.warning("%d entities were not linked in time; raise note_link_seconds", left)
             return {"linked": linked, "unlinked": left}
         try:
-            linked += yield from _link(new[first : first + AT_ONCE], settings)
+            linked += yield from _link_similar(new[first : first + AT_ONCE], settings)
         except DatabaseError as error:
             log.warning("%d entities were not linked: %s", left, describe_error(error))
             return {"linked": linked, "unlinked": left}
     return {"linked": linked, "unlinked": 0}
 
 
-def _link(ids: list[str], settings: Settings) -> Flow[int]:
-    """Store a relation from each entity in *ids* to each entity with a similar name; return the number of relations."""
+def _link_similar(ids: list[str], settings: Settings) -> Flow[int]:
     threshold = UNSET if settings.note_link_threshold is None else settings.note_link_threshold
     near = yield from fetch(NEAR_ENTITIES, ids=ids, limit=settings.note_link_most + 1, threshold=threshold)
-    return int((yield from write(LINK_ENTITIES, links=_pairs(near)))[0]["n"]) if near else 0
+    return int((yield from write(LINK_ENTITIES, links=_unordered_pairs(near)))[0]["n"]) if near else 0
 
 
-def _pairs(near: Iterable[Row]) -> list[JSON]:
-    """Convert the rows *near* to pairs of similar entities, and keep only one of ``(a, b)`` and ``(b, a)``.
-
-    A pair is ``{"one": "id1", "other": "id2", "similarity": 0.9}``.
-    """
+def _unordered_pairs(near: Iterable[Row]) -> list[JSON]:
     pairs = {tuple(sorted((row["one"], row["other"]))): row["similarity"] for row in near}
     return [{"one": one, "other": two, "similarity": similarity} for (one, two), similarity in sorted(pairs.items())]

@@ -202,7 +202,7 @@ class ByChain(Part):
         asked = roots(question.text) - roots(" ".join(names))
         phrases = find_relations(question.text)
         words = {
-            id_: asked & (roots(feature.text) | phrases.get(_relation(feature.predicate), frozenset()))
+            id_: asked & (roots(feature.text) | phrases.get(_family_of(feature.predicate), frozenset()))
             for id_, feature in features.items()
         }
         entities = {id_: frozenset(feature.entities.split()) for id_, feature in features.items()}
@@ -221,7 +221,7 @@ def follow_chains(
     weights = rarities(words.values())
     total = sum(weights.values()) or 1.0
     chains = {(id_, ends - named): words[id_] for id_, ends in entities.items() if ends & named}
-    best = {id_: _share(covered, weights, total) for (id_, _), covered in chains.items()}
+    best = {id_: _weight_share(covered, weights, total) for (id_, _), covered in chains.items()}
     for step in range(1, longest):
         longer: dict[tuple[str, frozenset[str]], Words] = {}
         for (id_, open_ends), covered in chains.items():
@@ -229,7 +229,7 @@ def follow_chains(
                 if next_id == id_ or ends & named or not ends & open_ends:
                     continue
                 grown = covered | words[next_id]
-                share = _share(grown, weights, total) - step * STEP
+                share = _weight_share(grown, weights, total) - step * STEP
                 if grown != covered and share > best.get(next_id, 0.0):
                     best[next_id] = share
                     longer[next_id, ends - open_ends] = grown
@@ -245,13 +245,12 @@ def find_relations(text: str) -> dict[str, Words]:
         phrases += [run[start : start + length] for length in CHINESE_PHRASE for start in range(len(run))]
     relations: defaultdict[str, Words] = defaultdict(frozenset)
     for phrase in phrases:
-        if relation := _relation(phrase):
+        if relation := _family_of(phrase):
             relations[relation] |= roots(phrase)
     return dict(relations)
 
 
-def _relation(predicate: str) -> str:
-    """Return the family (group) of *predicate* or, without one, its standard name; ``""`` for an unknown predicate."""
+def _family_of(predicate: str) -> str:
     known = canonical_predicate(predicate)
     return (known.family or known.name) if known else ""
 
@@ -271,6 +270,5 @@ def rarities(words: Iterable[Words]) -> dict[str, float]:
     return {word: log(1 + len(sets) / times) for word, times in often.items()}
 
 
-def _share(covered: Words, weights: Mapping[str, float], total: float) -> float:
-    """Return the sum of the *weights* of the words in *covered*, divided by *total*, the sum of all *weights*."""
+def _weight_share(covered: Words, weights: Mapping[str, float], total: float) -> float:
     return sum(weights[word] for word in covered) / total

@@ -61,7 +61,6 @@ class Synapse(Part):
 
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
-        """Raise `ValueError` unless the activation threshold is lower than the inhibition threshold."""
         if not self.activation_threshold < self.inhibition_threshold:
             raise ValueError("activation_threshold must be below inhibition_threshold; change one of them")
         return self
@@ -71,7 +70,7 @@ class Synapse(Part):
 
         *hits* are the results of the word search, by kind. The numbers are weights, at most `HIT_WEIGHT`.
         """
-        facts, episodes = (_parts_of_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
+        facts, episodes = (_divide_by_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
         queries = (fetch(cypher.facts_with_links(), ids=list(facts)), fetch(cypher.MENTIONED_BY, ids=list(episodes)))
         linked, mentions = yield from in_step(queries)
         weights: Counter[str] = Counter()
@@ -90,8 +89,7 @@ class Synapse(Part):
         return (yield from activate(self, start, instants))
 
 
-def _parts_of_best(hits: Sequence[Scored]) -> dict[str, float]:
-    """Divide all scores in *hits* by the best score: ``[("a", 4.0), ("b", 1.0)]`` -> ``{"a": 1.0, "b": 0.25}``."""
+def _divide_by_best(hits: Sequence[Scored]) -> dict[str, float]:
     best = max((score for _, score in hits), default=0.0)
     return {id_: score / best for id_, score in hits} if best > 0 else {}
 
@@ -124,7 +122,7 @@ def activate(
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
     """Return the ids of the entities to start from: the best in *weights*, but only a few of each community.
 
-    *weights* maps entity ids to search scores. *links* are the facts about these entities.
+    *weights*: search scores by entity id. *links*: the facts about these entities, by id.
     """
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
