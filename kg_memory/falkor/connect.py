@@ -173,9 +173,9 @@ class Database:
     command, acommand = both(command_flow)
 
     def _route(self, key: str, call: Callable[[RedisServer, bool, int], Call], *, write: bool) -> Flow[Any]:
-        """Send a command to the server that holds the graph *key*, and return the reply; redirections are followed.
+        """Send a command to the server that holds the graph *key*, and return the reply; follow redirections.
 
-        *call* builds the command, given a server, whether to send ASKING, and how many replicas to wait for.
+        *call* builds the command from a server, whether to send ASKING before, and the number of replicas to wait for.
         """
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
@@ -189,7 +189,7 @@ class Database:
         raise DatabaseUnavailable(f"the graph {key!r} keeps moving between servers, or falling asleep; try again later")
 
     def _count_replicas(self, server: RedisServer) -> Flow[int]:
-        """Return for how many replicas of *server* a write must wait before it counts as stored."""
+        """Return the number of replicas of *server* that a write must wait for."""
         if self.min_replicas >= self.wait_replicas:
             return self.wait_replicas
         replicas = yield from server.count_replicas(around=partial(self._map_errors, server))
@@ -296,7 +296,6 @@ class Database:
             yield in_thread(partial(self._check_version, server))
 
     def _connect(self) -> Servers:
-        """Return the servers; connect to them first if necessary. Errors: `DatabaseClosed`."""
         servers = self._servers
         if servers is not None:
             return servers
@@ -346,7 +345,7 @@ class Database:
 
     @contextmanager
     def _map_errors(self, server: RedisServer | None = None, key: str = "") -> Iterator[None]:
-        """Context manager: raise redis and network errors as `KGMemoryError`s, but ignore that a graph is missing."""
+        """Context manager: raise redis and network errors as `KGMemoryError`s, but ignore a missing graph *key*."""
         try:
             yield
         except KGMemoryError:

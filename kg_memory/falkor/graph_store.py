@@ -158,20 +158,13 @@ class GraphStore:
         return counters == self.change_counters(key) and time.monotonic() < until
 
     def _prepare(self, key: str, *, write: bool) -> None:
-        """Create or check the indices of the graph *key*, unless that was done in the last `READY_SECONDS`.
-
-        With *write*, a missing graph is created.
-        """
         length = self.vectors.length  # read before: if another thread sets it meanwhile, the indices are still missing
         if not self._is_ready(key) and self.fit(key, write=write):
             counters = (*self.database.change_counters(key), length)
             self._ready[key] = counters, time.monotonic() + READY_SECONDS
 
     def _prepare_again(self, key: str, query: Query, refused: DatabaseError | EmbeddingMismatch) -> None:
-        """Check or create the indices of the graph *key* again after *query* failed with the error *refused*.
-
-        Raises *refused* if repeating the query cannot help.
-        """
+        """Check or create the indices of the graph *key* again; raise *refused* if repeating *query* cannot help."""
         self._ready.pop(key, None)
         # It can help if the graph was deleted, has no ``(:Meta)`` node yet, or got new vectors.
         meta = self.database.query(key, schema.READ_META, {}, write=False)

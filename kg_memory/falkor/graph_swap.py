@@ -128,10 +128,7 @@ def shadow_graph(database: Database, key: str) -> Iterator[ShadowGraph]:
 
 
 def _pool_like(pool: Any, **options: Any) -> Any:
-    """Return a new connection pool with the settings of *pool*, overridden by *options*.
-
-    *pool* itself is not used because it has few connections: tasks that occupy one and wait for another would block.
-    """
+    # *pool* itself has few connections: tasks that hold one and wait for another would block.
     return redis.ConnectionPool(connection_class=pool.connection_class, **{**pool.connection_kwargs, **options})
 
 

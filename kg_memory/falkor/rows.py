@@ -68,7 +68,6 @@ def to_source(source: Row) -> graph.Source:
 
 
 def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the result map *row* with its `labels` decoded from JSON texts, or without the key if there are none."""
     stored = row.pop("labels", None)
     return {**row, "labels": decode_labels(stored)} if stored else row
 
@@ -104,7 +103,7 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
 
 
 def _outcome(belief: Row, linked: Iterable[Row]) -> graph.PlanOutcome | None:
-    """Return the outcome of a plan, such as "fulfilled"; None for other facts. *belief*, *linked*: see `find_links`."""
+    """Return how a plan ended, such as "fulfilled"; None for other facts and for a *belief* (period) without an end."""
     outcomes = (rival["ruling"] for rival in linked if rival["ruling"] in graph.OUTCOMES and rival["preferred"])
     return next(outcomes, None) if belief["invalid_at"] < OPEN_END else None
 
@@ -151,7 +150,6 @@ def tell_times(episode: Row) -> dict[str, Any]:
 
 
 def _times_of(episode: Row) -> dict[str, datetime]:
-    """Return the times `at`, in the time zone of the speaker, and `created_at` of the result map *episode*."""
     return {"at": local_time(episode["at"], episode["offset"]), "created_at": to_datetime(episode["created_at"])}
 
 

@@ -160,9 +160,9 @@ def check(database: Database, key: str, dimension: int | None, model: str, schem
 
 
 def _index_vectors(database: Database, key: str, dimension: int, model: str, schema: Schema) -> Row:
-    """Create the vector indices of the graph *key* if they are missing; return the properties of its Meta node.
+    """Create the vector indices of the graph *key* if they are missing; return the properties of its ``Meta`` node.
 
-    *dimension* is the length of the vectors.
+    *dimension*: the length of the vectors. If the graph was deleted, the result is ``{"dimension": None}``.
     """
     with index_lock(database, key):
         meta = database.query(key, READ_META, {}, write=False)
@@ -233,7 +233,7 @@ def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Context manager that ignores database errors because an index already exists or was already deleted.
+    """Ignore, in the body of a ``with``, database errors because an index already exists or was already deleted.
 
     Another process may have created or deleted it meanwhile.
     """
@@ -246,7 +246,7 @@ def unless_there() -> Iterator[None]:
 
 @contextmanager
 def index_lock(database: Database, key: str) -> Iterator[None]:
-    """Context manager: hold a lock in the database while creating graphs and indices on the server of the graph *key*.
+    """Hold a lock in the database while the body of a ``with`` creates indices on the server of the graph *key*.
 
     FalkorDB crashes if two clients create indices at the same time.
     """
@@ -264,7 +264,7 @@ def index_lock(database: Database, key: str) -> Iterator[None]:
 
 @contextmanager
 def _keep_lock(lock: Lock) -> Iterator[None]:
-    """Context manager: renew *lock* from a thread while the body runs, because creating an index can take minutes."""
+    """Renew *lock* from a thread while the body of the ``with`` runs: creating an index can take minutes."""
     ended = threading.Event()
     renewing = threading.Thread(target=_renew_lock, args=(lock, ended), name="kg-memory-index-lock", daemon=True)
     with suppress(RuntimeError):  # no thread starts while the interpreter ends

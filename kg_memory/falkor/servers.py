@@ -93,10 +93,10 @@ def redis_urls(url: str, timeout: float | None = None) -> list[str]:
 
 
 def _has_address(url: str) -> bool:
-    """Return whether *url* has a host and a valid port. An unescaped "@" in the password makes it False."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return True
+    # An "@" after the host comes from an unescaped "/", "?" or "#" in the password.
     return bool(parts.hostname) and parts.port != 0 and "@" not in parts.path + parts.query + parts.fragment
 
 
@@ -191,13 +191,13 @@ class RedisServer:
         return await self._await(loop_client.reads.gather(await loop_client.client(), key, queries))
 
     async def _await(self, reply: Awaitable[T]) -> T:
-        """Await *reply* and return it. Errors: `redis.TimeoutError` if another server has replaced this one."""
+        """Return the result of *reply*; raise `redis.TimeoutError` if another server replaces this one meanwhile."""
         if not self.peers:
             return await reply
         watches: list[asyncio.Task[None]] = []
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(None)
-        starting = loop.call_later(SILENT, lambda: watches.append(loop.create_task(self._watch(limit))))
+        starting = loop.call_later(SILENT, lambda: watches.append(loop.create_task(self._expire_if_replaced(limit))))
         try:
             async with limit:
                 return await reply
@@ -210,8 +210,7 @@ class RedisServer:
             for watch in watches:
                 watch.cancel()
 
-    async def _watch(self, limit: asyncio.Timeout) -> None:
-        """Make the timeout *limit* of a waiting command expire when another server has replaced this one."""
+    async def _expire_if_replaced(self, limit: asyncio.Timeout) -> None:
         while True:
             if await asyncio.to_thread(self._is_replaced):
                 limit.reschedule(0)
@@ -219,12 +218,12 @@ class RedisServer:
             await asyncio.sleep(SILENT / 5)
 
     def _is_replaced(self) -> bool:
-        """Return whether another server has replaced this one; if so, close the connections that block threads."""
         try:
             replaced = self.url not in find_servers(self.peers, {}).masters()
         except (*LOST_CONNECTION, redis.RedisError, DatabaseUnavailable):
             return False
         if replaced:
+            # This ends commands that block threads.
             self.client.connection_pool.disconnect()
         return replaced
 
@@ -234,7 +233,7 @@ class RedisServer:
 
 
 class _LoopClient:
-    """The async redis-py client of one event loop. It is created only once, even if several tasks need it at a time."""
+    """The async redis-py client of one event loop; opened only once, even if several tasks need it at a time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -259,7 +258,6 @@ class _LoopClient:
 
 
 async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
-    """Yield an async redis-py client for the running event loop, and close its sockets at the end."""
     # A generator, because an event loop finalises its generators when it ends.
     pool = redis.asyncio.BlockingConnectionPool.from_url(url, **options_for(url), **_POOL)
     try:
@@ -370,7 +368,10 @@ def find_servers(urls: Sequence[str], known: Mapping[str, RedisServer]) -> Serve
 
 
 def _find(url: str, known: Mapping[str, RedisServer]) -> Servers:
-    """Return the servers behind *url*: all masters of a cluster, a Sentinel's primary, or one. *known* are reused."""
+    """Return the servers behind *url*: all masters of a cluster, the primary that a Sentinel names, or a single server.
+
+    *known*: connected servers by URL, to reuse.
+    """
     pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)
     with closing(pool):
@@ -391,5 +392,5 @@ def _primary(sentinel: Any) -> tuple[str, int]:
 
 
 def _to_dict(reply: Any) -> Mapping[str, Any]:
-    """Return *reply* as a dict. With the older Redis protocol it is a flat list: ``["mode", "cluster", ...]``."""
+    # With the older Redis protocol, the reply is a flat list: ["mode", "cluster", ...].
     return reply if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))

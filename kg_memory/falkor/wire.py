@@ -240,7 +240,6 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
 
 
 def _translate_refusal(message: str) -> KGMemoryError:
-    """Convert *message*, the text of an error reply by the database, to a `KGMemoryError`."""
     if _OTHER_DIMENSION in message:
         return EmbeddingMismatch(
             f"the graph holds vectors of another dimension ({message}); open it with the embedding model that "
@@ -303,9 +302,9 @@ class PipelinedReads:
 
     @contextmanager
     def _deal(self, queries: QueryBatch) -> Iterator[list[QueryBatch]]:
-        """Split *queries* into one list for each connection, to run in parallel: ``[a, b, c] -> [[a, c], [b]]``.
+        """Yield *queries* split into one list for each connection, to run in parallel: ``[a, b, c] -> [[a, c], [b]]``.
 
-        If too many batches are running, yield a single list.
+        If too many batches are running already, yield them as a single list.
         """
         if len(queries) < 2 or not self._batches.acquire(blocking=False):
             yield [queries]
@@ -318,10 +317,7 @@ class PipelinedReads:
 
 
 def _run_lanes(pool: redis.ConnectionPool, key: str, lanes: Sequence[QueryBatch]) -> list[Any]:
-    """Run the queries of all *lanes* in parallel, and return the answers in the order before they were dealt to lanes.
-
-    A lane is a list of queries that is sent over one connection; queries are dealt to lanes in turn.
-    """
+    """Send each list in *lanes* over a connection of its own; return all answers, merged by `_interleave`."""
     connections: list[Any] = []
     try:
         for lane in lanes:
@@ -348,6 +344,6 @@ def _read_answer(connection: Any) -> Any:
 
 
 def _interleave(lanes: Sequence[Any]) -> list[Any]:
-    """Merge the answers of several connections into the order of the queries: ``[[1, 3], [2]] -> [1, 2, 3]``."""
+    """Merge *lanes* by taking an item from each in turn: ``[[1, 3], [2]] -> [1, 2, 3]``."""
     answers = chain.from_iterable(zip_longest(*lanes, fillvalue=_MISSING))
     return [answer for answer in answers if answer is not _MISSING]

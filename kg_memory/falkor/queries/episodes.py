@@ -329,10 +329,10 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return the Cypher clauses that list which facts of a message have since ended, are disputed or were refused.
+    """Return Cypher clauses that list the facts of messages that have ended since, are disputed or were refused.
 
-    A person refuses a fact in a review. *ids*: the variable with the ids of the messages. *remarks*: the variable that
-    gets the list.
+    A person refuses a fact in a review. *ids*: the Cypher variable with the ids of the messages. *remarks*: the name of
+    the variable that gets the list.
     """
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
@@ -354,10 +354,10 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return the Cypher expression for the message *turn* if another speaker than that of ``e`` sent it, else null.
+    """Return a Cypher expression: the message *turn* if it has another speaker than the message ``e``, else null.
 
-    *turn*: the variable of the message before or after the message ``e``. Also null if *turn* is expired, flagged, too
-    long or too far away in time.
+    *turn*: the variable of the message before or after ``e``. The expression is also null if this message has expired,
+    is flagged, is too long, or is too far away in time.
     """
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
     AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length

@@ -46,11 +46,11 @@ _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds
 
 
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
-    """Return the Cypher query for verdicts (how two facts relate) and the decisions that people made about them.
+    """Return a Cypher query for verdicts (records of how two facts relate) and people's decisions about them.
 
-    *page*: clauses that match the verdicts as ``v``: ``"MATCH (v:Verdict {id: $id})"``. *order* sorts them. *carried*:
-    variables of *page* that *order* needs, each followed by a comma: ``"last, "``. *more*: further properties of a
-    decision to return: ``", .before"``.
+    *page*: clauses that match the verdicts as ``v``, such as ``"MATCH (v:Verdict {id: $id})"``. *order*: the sort key.
+    *carried*: variables of *page* in *order*, each with a comma: ``"last, "``. *more*: further properties of decisions:
+    ``", .before"``.
     """
     return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
@@ -140,9 +140,10 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 
 
 def _list_changed(best: str, order: str) -> str:
-    """Return the Cypher query for the ids of the facts that changed from ``$since`` until before ``$until``.
+    """Return a Cypher query for the ids of the facts that changed from ``$since`` until before ``$until``.
 
-    *best* aggregates the times ``at`` of a fact's changes: ``max(at)``. *order* sorts the facts, such as ``at DESC``.
+    *best*: the aggregate of the times ``at`` of a fact's changes by which facts are sorted: ``max(at)``. *order*: the
+    sort key, such as ``at DESC``.
     """
     return f"""
 CALL {{
@@ -231,11 +232,7 @@ WITH d"""
 """The beginning of `list_facts` for the facts about one entity, by name or id; ``$predicate`` may limit them."""
 
 
-def _order(belief: str) -> str:
-    """Return the Cypher expression for the time when a fact began or, if that is unknown, was stated.
-
-    *belief* is the variable of the node that stores a period of the fact.
-    """
+def _start_or_statement_time(belief: str) -> str:
     return f"CASE WHEN {belief}.known_from = {OPEN_START} THEN {belief}.said_at ELSE {belief}.known_from END"
 
 
@@ -248,12 +245,12 @@ def list_facts(first: str) -> str:
     return f"""{first}
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}
-WITH d AS f, h, b, {_order("b")} AS place
+WITH d AS f, h, b, {_start_or_statement_time("b")} AS place
 WHERE place < $place OR (place = $place AND (f.id > $fact OR (f.id = $fact AND b.id > $belief)))
 WITH f, h, b, place ORDER BY place DESC, f.id, b.id LIMIT $limit
 WITH f, h, b
 {part.TELL_FACTS}
-ORDER BY {_order("belief")} DESC, fact.id, belief.id
+ORDER BY {_start_or_statement_time("belief")} DESC, fact.id, belief.id
 """
 
 

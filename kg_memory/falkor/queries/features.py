@@ -105,10 +105,11 @@ RETURN {_TOGETHER}
 
 
 def _similarity_query(label: str, match_vector: str = "") -> str:
-    """Return the Cypher query for the cosine similarity of each pair of nodes ``$ids`` with the label *label*.
+    """Return a Cypher query that compares the embeddings of all pairs of the nodes ``$ids`` with the label *label*.
 
-    Each row has an `id` and, as text, the similarities to all later nodes: ``"0.9 0.4"``. *match_vector*: the Cypher
-    clause that matches, as ``v``, the node with the embedding of the node ``d``; "" if ``d`` has its own embedding.
+    Each row has the `id` of a node and its cosine similarities to all later nodes as text: ``"0.9 0.4"``.
+    *match_vector*: the clause that matches, as ``v``, the node with the embedding of the node ``d``; "" if ``d`` has
+    its own embedding.
     """
     return f"""{part.each(f"d:{label}")}
 {match_vector or "WITH d, d AS v"}
@@ -199,10 +200,10 @@ CALL {
 
 
 def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
-    """Return the Cypher clauses that find the facts about the entities that the previous hop reached.
+    """Return the Cypher clauses for hop number *hop* of a graph search: from the entities reached last to more facts.
 
-    *before*: the variable with the facts of the previous hop. *hop*: the number of the new hop. With *unreviewed*,
-    facts that wait for review count too.
+    *before*: the variable with the facts of the previous hop. With *unreviewed*, facts that wait for a person's
+    approval are found too.
     """
     return f"""
 CALL {{

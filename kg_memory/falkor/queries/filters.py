@@ -270,7 +270,7 @@ class _Writer:
         return [
             self.test_label(comparison, f"coalesce({node.name}.labels, [])")
             if field_of(comparison) is LABEL
-            else self.test(comparison, _place(comparison.field, node))
+            else self.test(comparison, _property_expression(comparison.field, node))
             for comparison in comparisons
         ]
 
@@ -330,12 +330,10 @@ def _link(a: _Node, b: _Node) -> str:
 
 
 def _links(node: _Node, linked: _Node) -> list[str]:
-    """Return the MATCH patterns from *node* to *linked* and, if that is a fact, to its beliefs (periods)."""
     return [_link(node, linked), *([_link(linked, _Node(BELIEF, "belief"))] if linked.kind == "fact" else [])]
 
 
 def _fields_in(where: Filter) -> Iterator[Fields]:
-    """Yield every `Fields` in the filter *where*, also those nested in ``$and``, ``$or`` and ``$not``."""
     if isinstance(where, Fields):
         yield where
     else:
@@ -343,16 +341,16 @@ def _fields_in(where: Filter) -> Iterator[Fields]:
             yield from _fields_in(inner)
 
 
-def _place(name: str, node: _Node) -> str:
-    """Return the Cypher expression for a field of *node*, ``"d.thread_key"`` for ``"thread"``, maybe with a default."""
+def _property_expression(name: str, node: _Node) -> str:
     place = f"{node.name}.{PROPERTIES.get(name, name)}"
     return f"coalesce({place}, 'state')" if name == "fact_kind" else place
 
 
 def _by_node_kind(fields: Fields, kind: Holder) -> dict[Owner, list[FieldComparison]]:
-    """Return the comparisons of *fields* by the kind of node that they test: ``{"fact": [...], "episode": [...]}``.
+    """Group the comparisons of *fields* by the kind of node that has the field: ``{"fact": [...], "episode": [...]}``.
 
-    *kind*: that of the filtered node; if it is "fact", comparisons of beliefs are under "belief", otherwise "fact".
+    *kind*: the kind of the filtered node. Unless it is "fact", comparisons of beliefs (periods of facts) are under
+    "fact".
     """
     groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
@@ -362,7 +360,7 @@ def _by_node_kind(fields: Fields, kind: Holder) -> dict[Owner, list[FieldCompari
 
 
 def _cost(fields: Fields, start_kind: Owner, node: _Node) -> int:
-    """Return the cost of a query that starts at *start_kind* nodes to find *node*: 0 (a field is indexed) to 3."""
+    """Return the relative cost, 0 (an indexed field) to 3, of a query that finds *node* from nodes of *start_kind*."""
     comparisons = _by_node_kind(fields, node.kind)[start_kind]
     if any(comparison.field in INDEXED and comparison.operator in ("$eq", "$in") for comparison in comparisons):
         return 0
@@ -370,7 +368,6 @@ def _cost(fields: Fields, start_kind: Owner, node: _Node) -> int:
 
 
 def _mandatory_parts(where: Filter) -> Iterator[Filter]:
-    """Yield the filters that must all match so that *where* does: ``a AND (b AND c)`` gives ``a``, ``b`` and ``c``."""
     if isinstance(where, AllOf):
         for inner in where.parts:
             yield from _mandatory_parts(inner)
@@ -383,7 +380,7 @@ def _values(comparison: FieldComparison) -> tuple[Plain, ...]:
 
 
 def _to_stored(comparison: FieldComparison, value: Plain) -> Any:
-    """Return *value* as the graph stores it in the field of *comparison*: times in microseconds, threads as hashes."""
+    """Convert *value* to its form in the graph: a time to microseconds since the epoch, a thread name to a hash."""
     name, owned = comparison.field, field_of(comparison)
     if owned.holds == "time":
         open_end = OPEN_START if name == "valid_at" else OPEN_END

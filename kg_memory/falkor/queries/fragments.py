@@ -287,12 +287,11 @@ KEEP_APART = SET_APART + for_each(
 
 
 def _link(other: str) -> str:
-    """Return the Cypher clauses that link a fact to its premises, the two facts from which it follows.
+    """Return Cypher clauses that link a fact to its premises, the two facts from which it follows.
 
-    Ann WORKS_IN Oslo follows from Ann WORKS_AT Acme and Acme IS_LOCATED_IN Oslo. The clauses run for each ``row`` of
-    the query's parameter. ``row.fact`` is the id of a new fact, which may be the conclusion or one of the premises.
-    ``row.of``, ``row.first`` and ``row.second`` list the predicates of the conclusion, the first and the second
-    premise. *other* is the pattern that matches the second premise as ``b``.
+    "Ann WORKS_IN Oslo" follows from "Ann WORKS_AT Acme" and "Acme IS_LOCATED_IN Oslo". *other*: the pattern of the
+    second premise ``b``. ``row.fact``: the id of a new fact, either the conclusion or a premise. ``row.of``,
+    ``row.first`` and ``row.second``: the predicates of the conclusion, the first and the second premise.
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"

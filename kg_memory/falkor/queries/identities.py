@@ -211,9 +211,9 @@ _FACTS = (
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
     """Return the Cypher fragment that moves relations of one type, such as SUBJECT_OF, from one entity to another.
 
-    For ``$<name>_out``, a list of rows, it deletes the relation ``old`` that *pattern* matches; for ``$<name>_in``, it
-    makes the relation *create*. *name*: a prefix of the query parameters. *label*, *key*: label and id property of the
-    nodes at the other end, such as "Fact" and "id".
+    Each row of the query parameter ``$<name>_out`` deletes the relation ``old`` of *pattern*; each row of
+    ``$<name>_in`` makes the relation *create*. *label*, *key*: label and id property of the nodes at the other end:
+    "Fact", "id".
     """
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(

@@ -87,7 +87,7 @@ CALL {
 
 
 def _length_and_frequencies(kind: Kind) -> str:
-    """Return the Cypher clauses for the average text length of *kind*, and how many texts have each of ``$terms``."""
+    """Return Cypher clauses for BM25 statistics: mean text length, and number of texts with each of ``$terms``."""
     # Counting edges this way takes a third of the time of `outdegree`.
     return f"""
 CALL {{
