@@ -65,7 +65,7 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
         if fact.stated_from is None and any(_starts_within(time, one.interval) for one in within for time in claimed):
             within = []  # the model gave this date to another fact
         words = episode.text[fact.start : fact.end]
-        stated = _with_kind(fact)
+        stated = _mark_former(fact)
         if settings.undated_start == "told":
             stated = _without_invented_dates(stated, episode.text, everywhere, reference)
         dated.append(_date_fact(stated, words, within, everywhere, reference))
@@ -73,16 +73,12 @@ def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Se
 
 
 def _begin_when_stated(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the time of the message as its start, if it is a state without a start date.
-
-    For example, "I live in Oslo", stated on 5 May, begins on 5 May.
-    """
+    """Return *fact*, begun at the time of its message if it is a state without dates, such as "I live in Oslo"."""
     is_undated = fact.kind == "state" and fact.valid_at == OPEN_START and fact.stated_at < fact.invalid_at
     return replace(fact, valid_at=fact.stated_at) if is_undated else fact
 
 
-def _with_kind(fact: StatedFact) -> StatedFact:
-    """Return *fact* with the kind "former" if it is a past state: its predicate is in the past tense (LIVED_IN)."""
+def _mark_former(fact: StatedFact) -> StatedFact:
     is_over = fact.kind == "state" and is_past_state(fact.wording) and not _GOES_ON.search(fact.sentence)
     return replace(fact, kind="former") if is_over else fact
 
@@ -90,10 +86,10 @@ def _with_kind(fact: StatedFact) -> StatedFact:
 def _date_fact(
     fact: StatedFact, words: str, within: Sequence[DateMention], everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Set the start and end dates of *fact*, with the precision of the text: "in May" gives a month.
+    """Return *fact* with its start and end dates, as precise as in the text: "in May" gives a month.
 
-    *words*: the quote that states the fact. *within*: the dates in the quote; *everywhere*: all dates in the text.
-    *reference*: the local time of the message, for "yesterday".
+    *words*: the quote that states the fact. *within*: the dates in the quote. *everywhere*: all dates in the text.
+    *reference*: the local time of the message, to which "yesterday" is relative.
     """
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
@@ -132,11 +128,10 @@ def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
 def _without_invented_dates(
     fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Remove dates from *fact* that the model copied from the time of the message instead of the text.
+    """Return *fact* without dates that the language model took from the time of the message instead of its text.
 
-    For "I live in Oslo", models give the day of the message as the start. That date is removed, unless *content* (the
-    whole text) names the day. Plans keep their dates. *everywhere*: all dates in the text. *reference*: the time of the
-    message.
+    Models begin "I live in Oslo" on the day of the message. Such a date stays if *content*, the whole text, names the
+    day, or if the fact is a plan. *everywhere*: all dates in the text. *reference*: the local time of the message.
     """
     if fact.kind == "plan":
         return fact
@@ -151,9 +146,9 @@ def _without_invented_dates(
 
 
 def _is_invented(period: Interval | None, content: str, everywhere: Iterable[DateMention], reference: datetime) -> bool:
-    """Return whether the model copied *period* from the time of the message (*reference*) instead of its text.
+    """Return whether *period* is the time of the message (*reference*) without being named in its text *content*.
 
-    *content*: the text. *everywhere*: all dates in it.
+    *everywhere*: all dates in the text.
     """
     if period is None or period.start is None or period.precision not in ("instant", "day", "by"):
         return False
@@ -174,7 +169,7 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
     """Return (start, end) of *fact* from *named*, the only date in its quote *words*; None means unknown.
 
-    "Moved in May" gives a start, "until May" an end. An event or a plan starts on the date.
+    "Moved in May" gives a start, "until May" an end. Events and plans start on the date.
     """
     if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
@@ -186,7 +181,7 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
 def _find_precision(
     time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
 ) -> Interval | None:
-    """Return *time*, a date from the model, with the precision of the text: for "in May", 1 May becomes May.
+    """Return *time*, a date from the language model, as precise as in the text: 1 May becomes May for "in May".
 
     *within*: the dates in the quote that states the fact. *everywhere*: all dates in the text.
     """
@@ -209,7 +204,7 @@ def _find_precision(
 def _is_vaguely(time: Interval, named: Interval) -> bool:
     """Return whether the date *time* lies in the approximate period *named*: 3 May 2019 lies in "about 2019".
 
-    False for a *time* with a time of day.
+    Always false for a *time* with a time of day.
     """
     first, second = (time, named) if named.end is not None else (named, time)
     return time.precision != "instant" and _starts_within(first, second)

@@ -136,11 +136,9 @@ def _validate_entity(name: str, value: object) -> str:
 
 
 def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
-    """Return the objects of a declared fact as a tuple of names without duplicates: ``"Acme" -> ("Acme",)``.
+    """Return *value*, the objects of a fact, as distinct names: ``None -> ()``, ``"Acme" -> ("Acme",)``.
 
-    *value* may be ``None``, a name, or a list of names; *subject* is the subject of the fact.
-
-    Raises: `InputError` for any other value, more than `MOST_OBJECTS` names, or an object that is the subject.
+    Raises: `InputError` unless it is None, a name or a list of at most `MOST_OBJECTS` names, none equal to *subject*.
     """
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list | tuple) or len(names) > MOST_OBJECTS:
@@ -163,9 +161,7 @@ def _validate_predicate(value: object) -> str:
 
 
 def _validate_premises(value: object) -> tuple[str, ...]:
-    """Return *value* (None, a fact id or a list of fact ids) as a tuple of distinct ids.
-
-    The facts, on which a declared fact depends, need not exist.
+    """Return *value* (None, a fact id or a list of them) as a tuple of distinct ids. The facts need not exist.
 
     Raises: `InputError` for any other value, or more than `MOST_PREMISES` ids.
     """

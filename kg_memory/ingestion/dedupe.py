@@ -73,7 +73,7 @@ def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
         replace(fact, same_as=_same_as(fact, own), corrects=False, refuted=False, restated=False)
         for fact, own in zip(draft.facts, candidates, strict=True)
     )
-    pairs = list(_open_pairs(facts, candidates, draft))
+    pairs = list(_pairs_for_model(facts, candidates, draft))
     judged = yield from _judge(draft, facts, pairs)
     verdicts = (judged[_pair_key(facts[new], candidate, draft.episode.at)] for new, candidate in pairs)
     comparisons = tuple(Comparison(*pair, verdict) for pair, verdict in zip(pairs, verdicts, strict=True))
@@ -88,10 +88,10 @@ def _mark_duplicates(
     comparisons: Iterable[Comparison],
     settings: Settings,
 ) -> tuple[StatedFact, ...]:
-    """Return *facts* with `same_as` set to the id of the stored fact that a new fact repeats, or None.
+    """Return the new *facts*, each with `same_as` set to the id of the stored fact that it repeats, or None.
 
-    *comparisons*: pairs of a new and a stored fact, and how they relate ("duplicate"). *candidates*: the stored facts
-    to compare with each new fact, by id. `restated` is set if the new wording is better, see `_is_better`.
+    *candidates*: the stored facts by id, for each new fact. *comparisons*: pairs of a new and a stored fact, and how
+    they relate, such as "duplicate". `restated` is set if the new wording should replace the stored one.
     """
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
@@ -110,10 +110,10 @@ def _mark_duplicates(
 
 
 def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
-    """Yield the facts to compare with each new fact in *draft*, by id: ``{"f1": fact}``.
+    """Yield, for each new fact in *draft*, the facts to compare with it, by id: ``{"f1": fact}``.
 
-    For each new fact: its stored facts in *found*, without facts about a namesake of the subject, and earlier new facts
-    with the same subject and predicate, if the predicate has one value at a time.
+    These are its stored facts in *found*, except facts about a namesake of its subject. If its predicate has one value
+    at a time, earlier new facts with the same subject and predicate are added.
     """
     for new, (fact, own) in enumerate(zip(draft.facts, found, strict=True)):
         subject, ends = draft.entities[fact.subject], (fact.subject_id, *fact.object_ids)
@@ -131,7 +131,7 @@ def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Ca
 
 
 def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
-    """Return the id of the stored fact in *candidates* with the sentence (else the triple) of *fact*, or None."""
+    """Return the id of the fact in *candidates* with the sentence (else the triple) of *fact*, or None."""
     if fact.id in candidates:
         return fact.id
     if not fact.object_ids or (not fact.single_valued and not fact.is_triple):
@@ -139,18 +139,17 @@ def _same_as(fact: StatedFact, candidates: Candidates) -> str | None:
     return min((id_ for id_, candidate in candidates.items() if ends_of(candidate) == ends_of(fact)), default=None)
 
 
-def _open_pairs(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
-    """Yield ``(index in facts, stored fact)`` for each pair that only the model can compare."""
+def _pairs_for_model(facts: Sequence[StatedFact], candidates: Sequence[Candidates], draft: Draft) -> Iterator[Pair]:
     for new, (fact, own) in enumerate(zip(facts, candidates, strict=True)):
         open_ones = _open_candidates(fact, own, draft)
         yield from ((new, one) for one in sorted(open_ones, key=attrgetter("stated_at", "sentence", "id")))
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the stored facts in *candidates* whose comparison with *fact* needs the model.
+    """Return the stored facts in *candidates* (by id) that the language model must compare with *fact*.
 
-    All of them, if *fact* is new. If it repeats a stored fact, that one is included if the dates differ; the others are
-    included if *fact* was stated before any stored statement of it.
+    If *fact* repeats a stored fact, the model compares this one only if the dates differ, and the others only if *fact*
+    was stated first.
     """
     if fact.same_as is None:
         return list(candidates.values())
@@ -183,7 +182,6 @@ def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) 
 
 
 def _gives_other_dates(fact: StatedFact, candidate: CandidateFact) -> bool:
-    """Return whether *fact* gives another start or end date than the stored fact *candidate*, and so may correct it."""
     starts = [span.valid_at for span in candidate.beliefs if span.valid_at != OPEN_START]
     ends = [span.invalid_at for span in candidate.beliefs if span.invalid_at != OPEN_END]
     claims = fact.stated_from is not None and fact.valid_at not in (OPEN_START, fact.stated_at)
@@ -196,9 +194,9 @@ def _gives_other_dates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 
 def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> Flow[Judged]:
-    """Ask the model how the facts in *pairs* relate; return verdicts by `_pair_key`, None for unrelated facts.
+    """Ask the language model how the facts in *pairs* relate; return verdicts by `_pair_key`, None for unrelated facts.
 
-    *pairs*: ``(index in facts, stored fact)``. Verdicts in `draft.judged` are reused.
+    *pairs*: ``(index in facts, stored fact)``. Pairs with a verdict in `draft.judged` are not asked about again.
     """
     judged = dict(draft.judged)
     keys: dict[int, list[str]] = {}
@@ -225,14 +223,12 @@ def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> 
 
 
 def _pair_key(fact: StatedFact, candidate: CandidateFact, at: int) -> str:
-    """Return a hash of two facts: the cache key for how they relate; *at*: time of the message in microseconds."""
     dates = (at, fact.valid_at, fact.invalid_at, candidate.stated_at, candidate.valid_at, candidate.invalid_at)
     pair = [(*ends_of(one)[:2], sorted(one.object_ids), one.sentence, one.kind) for one in (fact, candidate)]
     return hashlib.sha256(json.dumps([pair, dates]).encode()).hexdigest()[:32]
 
 
 def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: StatedFact) -> JSON:
-    """Return *candidate* as JSON to compare with *fact*; *names*, by entity id, replace outdated names."""
     rule, same = canonical_predicate(candidate.predicate), candidate.predicate == fact.predicate
     single_valued = fact.single_valued if same else rule.single_valued if rule else None
     objects = zip(candidate.object_ids, candidate.objects, strict=True)
@@ -247,8 +243,8 @@ def _show(
 ) -> JSON:
     """Return *fact* as JSON for a prompt: ``{"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], ...}``.
 
-    *names*: subject and objects. *kind*: such as "event". *single_valued*: whether its predicate has one value at a
-    time. *quote*: the words of the message that state it, None for a stored fact.
+    *names*: subject and objects. *kind*: such as "event". *single_valued*: whether the predicate has one value at a
+    time. *quote*: the words of the message that state the fact; None for a stored fact.
     """
     subject, *objects = names
     shown = {
@@ -309,7 +305,6 @@ def find_related(
 
 
 def _to_candidate(row: Row) -> CandidateFact:
-    """Convert *row* of the query `RELATED_FACTS` to a stored fact, with the dates of its first statement."""
     history = row["history"]
     first = [statement for statement in history["statements"] if statement["id"] == row["stated_by"]]
     times: JSON = {name: min((one[name] for one in first), default=default) for name, default in _FIRST.items()}
@@ -322,9 +317,10 @@ def _to_candidate(row: Row) -> CandidateFact:
 def _search_rows(
     facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
 ) -> list[JSON]:
-    """Return query parameters to search for stored facts similar to *facts*, one dict for each of *facts*.
+    """Return one dict of query parameters for each of *facts*, to search for similar stored facts.
 
-    *vectors*: the embeddings of the sentences. *declared*: search only for facts about the same subject.
+    *vectors*: the embeddings of the facts' sentences, in order. With *declared*, only facts about the same subject are
+    found.
     """
     rows: list[JSON] = []
     many = settings.candidates // 2 + 1
@@ -386,7 +382,10 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether the predicates of *fact* and *candidate* allow a contradiction; *is_same*: they are equal."""
+    """Return whether the predicates of both facts have the same or inverse families, such as "employment" and "staff".
+
+    *is_same*: whether both facts have the same predicate.
+    """
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

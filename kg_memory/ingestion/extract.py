@@ -71,11 +71,11 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _extract_by_plan(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask the model for the entities and the facts of a message, or only for the entities if the plan is "thorough".
+    """Ask the language model for the entities and facts of the message in *draft*; return the new fields of *draft*.
 
-    A thorough plan asks for facts in a later step; if its budget is spent, the plan "standard" is used. Returns the new
-    fields of *draft*: ``{"mentions": ..., "stated": ..., "pieces": ..., "dropped": ...}``. Errors: `ModelRefusal` if
-    the model refuses the whole text.
+    The plan "thorough" leaves the facts to a later step, and becomes "standard" if the budget is spent.
+
+    Raises: `ModelRefusal` if the model refuses all parts of the text.
     """
     if settings.plan == "thorough":
         try:
@@ -101,11 +101,6 @@ def _update(
     losses: Iterable[Loss],
     settings: Settings,
 ) -> Update:
-    """Return the new fields of *draft*: the entities of the message, and the entities and facts that were left out.
-
-    *answers*: the model's answers. *ends*: the subjects and objects of facts, added as entities. *losses*: the entities
-    and facts left out so far.
-    """
     listed = chain.from_iterable(answer.entities[: settings.max_entities] for answer in answers)
     mentions, lost = merge_mentions(speaker_of(draft, settings), chain(listed, ends), draft, settings)
     dropped = (*losses, *list_surplus(answers, settings, "entities"), *lost)
@@ -115,9 +110,9 @@ def _update(
 def _ask_pieces(
     draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
 ) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
-    """Call *ask_piece* for each part of the text in parallel; return the answers, the answered and the refused parts.
+    """Call *ask_piece* for each part of the text in parallel; return (answers, answered parts, refused parts).
 
-    Errors: `ModelRefusal` if the model refuses all parts.
+    Raises: `ModelRefusal` if the model refuses all parts.
     """
 
     def ask_unless_declined(piece: Piece) -> Flow[Read | ModelRefusal]:
@@ -229,10 +224,9 @@ def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
 def _apply(
     answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
-    """Return the entities of *draft* after corrections by the model, and the entities that were removed.
+    """Apply the model's corrections *answers*, one for each part of the text; return (entities, removed entities).
 
-    *answers*: the corrections for each part of the text; an entity is removed if all call it unsupported. *speaker*:
-    names that are never removed.
+    An entity is removed if all *answers* call it unsupported, unless its normalised name is in *speaker*.
     """
     # A name is unsupported only if no piece supports it.
     unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))
@@ -262,7 +256,6 @@ def _ask_reading(draft: Draft, piece: Piece, settings: Settings) -> Flow[Episode
 
 
 def _ask_entities(draft: Draft, piece: Piece, settings: Settings) -> Flow[ExtractedEntities]:
-    """Ask the model which entities *piece*, a part of the episode's text, mentions, and return its answer."""
     types = type_fields(settings)["entity_types"]
 
     def question(seen: Draft) -> Ask:

@@ -135,7 +135,7 @@ def state_facts(
     check: Check = load_plugin("checks", "support")(draft, settings)
     declared = {predicate_name(type_.name) for type_ in settings.fact_types}
     for reading in _with_kinds(readings, meanings):
-        fact = check(_state(draft, reading.piece, reading.fact, _predicate_of(reading.fact, meanings)), reading)
+        fact = check(_to_undated(draft, reading.piece, reading.fact, _predicate_of(reading.fact, meanings)), reading)
         if fact is None:
             losses.append(Loss("fact", reading.fact.sentence, UNSUPPORTED))
             continue
@@ -154,9 +154,10 @@ def state_facts(
 
 
 def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the predicate to store for *fact*, from *meanings*: canonical predicates by the name that the model used.
+    """Return the predicate to store for *fact*: the canonical one in *meanings*, which has it by the model's predicate.
 
-    A plan keeps its name: "will move to Oslo" must not become LIVES_IN.
+    A plan keeps the model's predicate, since "will move to Oslo" must not become LIVES_IN. So does an event whose
+    canonical predicate is in the present tense.
     """
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
@@ -166,7 +167,10 @@ def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meani
 
 
 def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]) -> Iterator[FactReading]:
-    """Yield *readings*, with events made states ("moved to" becomes "lives in") unless the text states both."""
+    """Yield *readings* (extracted facts) with events turned into the states they begin: "moved to" into LIVES_IN.
+
+    An event stays if the text states the state too.
+    """
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
@@ -185,20 +189,12 @@ def index_by_name(entities: Sequence[ResolvedEntity]) -> dict[str, int]:
 
 
 def _to_indexes(named: NamedFact, indexes: Mapping[str, int]) -> ExtractedFact:
-    """Return *named*, a fact with entity names, with each name replaced by its index in *indexes*.
-
-    -1 for unknown names.
-    """
     subject, *objects = (indexes.get(canonical_name(display_name(end)), -1) for end in (named.subject, *named.objects))
     values = {name: getattr(named, name) for name in ExtractedFact.model_fields}
     return ExtractedFact.model_validate({**values, "subject": subject, "objects": objects})
 
 
 def _select_facts(readings: Iterable[FactReading], count: int) -> tuple[list[FactReading], list[Loss]]:
-    """Split *readings*, facts that the model extracted, into (valid facts, facts left out with reasons).
-
-    *count*: the number of entities of the text, to which facts refer by index; any other index is invalid.
-    """
     selected: list[FactReading] = []
     losses: list[Loss] = []
     for reading in readings:
@@ -226,8 +222,7 @@ def _objects(fact: ExtractedFact, count: int) -> list[int]:
     return [index for index in dict.fromkeys(fact.objects) if index != fact.subject and 0 <= index < count]
 
 
-def _state(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning) -> StatedFact:
-    """Convert *reading*, a fact that the model extracted from *piece* (a part of the text), to a fact without dates."""
+def _to_undated(draft: Draft, piece: Piece, reading: ExtractedFact, meaning: Meaning) -> StatedFact:
     return state_fact(
         draft,
         reading.subject,
@@ -281,7 +276,6 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _to_stated(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
-    """Convert facts that an application declared to facts with dates; *meanings*: canonical predicates by name."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     indexes = index_by_name(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -350,7 +344,11 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask the model for a standard predicate for each name in *missing*, ``{name: sentence}``; return it by name."""
+    """Ask the language model for a standard predicate for each name in *missing*; return predicates to store by name.
+
+    *missing*: example sentences by name: ``{"WORKS_FOR": "Ann works for Acme"}``. *stored*: rows of known predicates by
+    name. A name that is like no predicate in use is its own standard, without asking.
+    """
     types = (predicate_name(declared.name) for declared in settings.fact_types)
     in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
     words = {name: _words_of(name) for name in (*in_use, *missing)}
@@ -365,7 +363,6 @@ def _ask_meanings(
 
 
 def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str, JSON]]:
-    """Return stored predicates by name, among them *names*; from the cache, if that is newer than *changed_at*."""
     rows = yield from read_once(changed_at, queries.ALL_PREDICATES, skip=0, limit=MOST_CACHED)
     if len(rows) == MOST_CACHED:
         rows = [*rows, *(yield from fetch(queries.PREDICATES, names=sorted(names)))]
@@ -373,7 +370,11 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 
 
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
-    """Return the canonical predicate of *name* from its *stored* row, the settings or the rules; None if unknown."""
+    """Return the canonical predicate of *name*, or None if unknown.
+
+    The first source that has it counts: a person's correction in *stored*, *settings*, the rest of *stored*, built-in
+    rules.
+    """
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]
         return _meaning(stored["canonical"], single_valued, declared=single_valued is not None)
@@ -393,7 +394,6 @@ def _meaning(canonical: str, single_valued: bool | None, *, declared: bool = Fal
 
 
 def _new_predicate(answer: CanonicalPredicate, settings: Settings) -> NewPredicate:
-    """Return the predicate to store for the model's *answer*; settings and built-in rules override the answer."""
     name = predicate_name(answer.canonical)
     meaning = _look_up(name, None, settings) or Meaning(name, answer.one_at_a_time)
     single_valued = meaning.single_valued if meaning.single_valued is not None else answer.one_at_a_time

@@ -69,10 +69,10 @@ def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason to skip a message that means nearly the same as the messages before it, or None to read it.
+    """Return the reason to skip a message that means nearly the same as those before it; None to process it.
 
-    The result is also None after `settings.max_skip_turns` skipped messages in a row, or if
-    `settings.surprise_threshold` is 0.
+    After `settings.max_skip_turns` skipped messages in a row, the next is processed. A `settings.surprise_threshold` of
+    0 skips none.
     """
     if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None
@@ -106,10 +106,6 @@ def surprise(own: Vector, before: Sequence[Vector]) -> float:
 
 
 def _turns_before(draft: Draft) -> list[str]:
-    """Return the texts of the messages since the speaker's previous message, latest first.
-
-    Without a speaker name, return only the last message.
-    """
     speaker = draft.episode.speaker_name
     if speaker is None:
         return [message.content for message in draft.previous[-1:]]
@@ -123,12 +119,11 @@ def without_contexts(content: str) -> str:
     The length stays the same. Contexts are found by their marks, or by the layout of the prompt template ``zeph``.
     """
     for mark in SUPPLIED:
-        content = _without(content, mark)
+        content = _blank_sections(content, mark)
     return _ZEPH.sub(lambda match: " " * len(match[0]), content)
 
 
-def _without(content: str, mark: Marker) -> str:
-    """Replace the sections of *content* that are enclosed in the marks of *mark* by as many spaces."""
+def _blank_sections(content: str, mark: Marker) -> str:
     parts: list[str] = []
     offset = 0
     while (start := content.find(mark.begin, offset)) >= 0:
@@ -136,6 +131,7 @@ def _without(content: str, mark: Marker) -> str:
         if end < 0:
             break
         end += len(mark.end)
+        # As many spaces keep the offsets of the other text.
         parts += [content[offset:start], " " * (end - start)]
         offset = end
     return "".join((*parts, content[offset:]))
@@ -153,7 +149,7 @@ FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Return one compiled pattern that matches if any of *patterns* matches.
+    """Compile *patterns* into one that matches where any of them does; ``%name%`` in them stands for ``_WORDS[name]``.
 
     Patterns with the same beginning, such as a word boundary, share it, which is faster.
     """
@@ -201,7 +197,10 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
 
 
 def _readable(text: str) -> str:
-    """Return *text* normalised for pattern matching: NFKC, case-folded, no invisible characters, single spaces."""
+    """Normalise *text* for pattern matching: NFKC, case-folded, without invisible characters, single spaces.
+
+    Spaced letters are joined: ``"i g n o r e" -> "ignore"``.
+    """
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
     text = replace_matches(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

@@ -65,7 +65,7 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     new = {fact.id for fact in facts if not fact.same_as}
     stored = {fact.stored_id for fact in facts}
     history = yield from read_history((stored | linked) - new, draft.grounds.histories)
-    _state(history, facts, draft)
+    _record_statements(history, facts, draft)
     due = [verdict for verdict in verdicts if verdict.id not in history.verdicts]
     due += [verdict for verdict in rejudged if verdict.id in history.verdicts.keys() - history.decided]
     for verdict in due:
@@ -86,11 +86,8 @@ def invalidate(draft: Draft, settings: Settings) -> Flow[Update]:
     }
 
 
-def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
-    """Record in *history* that the message in *draft* states *facts*, in place of its old statements of these facts.
-
-    A statement has the dates that the message gives. Refuted facts get none; facts of earlier parts keep theirs.
-    """
+def _record_statements(history: History, facts: Collection[StatedFact], draft: Draft) -> None:
+    # A message that is processed again states its facts anew; facts of its earlier parts stay.
     for id_ in {fact.stored_id for fact in facts} - {fact.stored_id for fact in draft.earlier}:
         history.remove_statements(id_, draft.episode.id)
     for fact in facts:
@@ -100,7 +97,7 @@ def _state(history: History, facts: Collection[StatedFact], draft: Draft) -> Non
 
 
 def _with_earlier(revision: Revision, draft: Draft) -> Revision:
-    """Add to *revision* (changes of beliefs) the facts that earlier parts of the same text ended or sent to review."""
+    """Return *revision* with the facts that earlier parts of the same message ended or sent to review."""
     # Facts that the text itself stated do not count as ended.
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
@@ -111,7 +108,6 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
-    """Yield a `Loss` for each of *facts* whose start date is ignored because an earlier start is stored."""
     for fact in facts:
         added = [belief.period for belief in revision.beliefs if belief.fact == fact.stored_id]
         stored = [one.period for one in history.beliefs[fact.stored_id] if one.id not in revision.closed]
@@ -126,9 +122,9 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Ask for another review of facts that a person rejected, and that *episode* states again.
+    """Return rejected facts to review if the message *episode* states them again; return ids of the changed verdicts.
 
-    Returns the ids of the verdicts by which they were rejected. *stated*: ids of facts in *episode*.
+    A verdict records how two facts relate. *stated*: the ids of the facts in *episode*.
     """
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
@@ -200,9 +196,10 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return the new verdicts (how two facts relate) on stored facts that get a clearer wording from the new message.
+    """Return new verdicts (how two facts relate) on stored facts that the new message states in clearer words.
 
-    Such a fact was compared again, by the new words. Pairs in *comparisons* without one of *verdicts* are "unrelated".
+    These facts were compared again, in their new words. A pair in *comparisons* for which *verdicts* has no verdict
+    gets the verdict "unrelated".
     """
     by_id = {verdict.id: verdict for verdict in verdicts}
     rejudged: list[NewVerdict] = []
@@ -219,9 +216,9 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield the verdict "supersedes" for pairs of facts that give different values to a single-valued predicate.
+    """Yield the verdict "supersedes" for pairs of facts with different values of a single-valued predicate.
 
-    Only pairs without a verdict in *judged* are considered. For example, "lives in Rome" supersedes "lives in Oslo".
+    For example, "lives in Rome" supersedes "lives in Oslo". Pairs in *judged* have a verdict already and are skipped.
     """
     pairs = {(row.new, row.candidate.id) for row in judged}
     for row in comparisons:
@@ -238,11 +235,10 @@ _DENIAL = re.compile(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Adapt *verdict* ("supersedes": how two facts relate) if one of the facts is a plan: "I will move to Rome".
+    """Return *verdict*, changed from "supersedes" if one of the facts is a plan, such as "I will move to Rome".
 
-    A plan in *candidate* becomes "replaced" by a later plan, "dropped" by a denial or by another value of a
-    single-valued predicate, and otherwise "fulfilled". A plan in *fact* ends nothing: the verdict becomes
-    "complements".
+    An earlier plan is "replaced" by a later plan, "dropped" by a denial or another value of a single-valued predicate,
+    else "fulfilled". A later plan does not end an earlier fact: the verdict becomes "complements".
     """
     if verdict.verdict != "supersedes":
         return verdict
@@ -258,7 +254,6 @@ def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact
 
 
 def _relation(fact: StatedFact | CandidateFact) -> Relation:
-    """Return the subject, predicate and objects of *fact*, as the `Relation` that the conflict policy compares."""
     declared = (fact.single_valued, fact.declared) if isinstance(fact, StatedFact) else ()
     return Relation(*ends_of(fact), *declared)
 
@@ -324,7 +319,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
             row_of |= {row["history"]["fact"]: row["history"] for row in (yield from fetch(HISTORY, facts=unread))}
         for fact in missing:
             if fact in row_of:
-                _add(history, row_of[fact])
+                _add_fact_row(history, row_of[fact])
         linked = {fact for verdict in history.verdicts.values() for fact in (verdict.new, verdict.existing)}
         missing = sorted(linked - seen)[: MOST_LINKED - len(seen)]
     return history
@@ -386,8 +381,7 @@ def to_edit(row: Row) -> Edit | None:
     return Edit(row["edited"], row["edited_from"], row["edited_until"], precision, end_precision)
 
 
-def _add(history: History, row: Row) -> None:
-    """Add to *history* the data of one fact in *row*: its statements, beliefs (periods) and relations to facts."""
+def _add_fact_row(history: History, row: Row) -> None:
     fact = row["fact"]
     history.sentences[fact] = row["sentence"]
     for statement in row["statements"]:

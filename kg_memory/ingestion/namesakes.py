@@ -99,7 +99,6 @@ _IS_NAMED = re.compile(
 
 
 def _find_passages(name: str, content: str) -> str:
-    """Return the passages of *content* around the first occurrences of *name*; a short *content* is returned whole."""
     if len(content) <= SHORT or not name:  # only long texts are slow to match
         return content
     low, key, parts, start = content.lower(), name.lower(), list[str](), 0
@@ -110,7 +109,6 @@ def _find_passages(name: str, content: str) -> str:
 
 
 def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
-    """Return *content* with each *name* replaced by the placeholder `_NAME`; case-sensitive if *exact*."""
     return re.sub(_EDGES.format(re.escape(name)), _NAME, content, flags=re.NOFLAG if exact else re.IGNORECASE)
 
 
@@ -233,9 +231,9 @@ def _mark(evidence: Evidence, candidate: Candidate, stored: Sequence[Row]) -> Ca
 
 
 def _excludes(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* rules out stored facts with other values: true for LIVES_IN, which has one value at a time.
+    """Return whether *fact* contradicts stored facts with other values, as LIVES_IN has one value at a time.
 
-    False if *fact* has an end date, or if it or its sentences in the message *content* report a change ("moved").
+    False if *fact* has an end date, or if its words or sentences in the message *content* report a change ("moved").
     """
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
@@ -246,10 +244,6 @@ def _excludes(fact: NamedFact, content: str) -> bool:
 
 
 def _disagrees(fact: NamedFact, stored: Iterable[Row]) -> bool:
-    """Return whether *stored* facts have the single-valued predicate of *fact*, but only with other objects.
-
-    *stored*: database rows of facts about the same name.
-    """
     rule = canonical_predicate(predicate_name(fact.predicate))
     name = rule.name if rule else ""
     keys = set(map(alias_key, fact.objects))
@@ -306,10 +300,10 @@ def name_owners(mentions: Sequence[EntityMention], draft: Draft) -> tuple[Entity
 def _find_owner(
     noun: str, mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft
 ) -> EntityMention | None:
-    """Return the person who owns *noun*, a common noun such as "dog", or ``None`` if unknown.
+    """Return the person who owns *noun*, such as "dog", by "my dog", "Ann's dog" or a fact like Ann HAS dog.
 
-    The owner is found by the words before the noun ("my", "Ann's"), else by a fact such as Ann HAS dog. *mention* is
-    the mention of the noun. *by_name* has the mentions of the episode by canonical name.
+    Return None if unknown. *mention*: the mention of the noun. *by_name*: all mentions of the message by normalised
+    name.
     """
     content = _put_mark(noun, _find_passages(noun, draft.episode.text))
     speaker = by_name.get(canonical_name(draft.episode.speaker or ""))
@@ -322,27 +316,21 @@ def _find_owner(
     for key, person in by_name.items():
         if _CHINESE.fullmatch(noun) and f"{person.called}的{_NAME}" in content and key != canonical_name(noun):
             return person
-    return _find_subject(mention, by_name, draft) if _ONE.search(content) else None
+    return _owner_in_facts(mention, by_name, draft) if _ONE.search(content) else None
 
 
 def _find_named(name: str, by_name: Mapping[str, EntityMention]) -> EntityMention | None:
-    """Return the mention called *name*, else the only mention whose name contains that word, else None.
-
-    "Lee" finds "Ann Lee". *by_name*: the mentions of the message by normalised name.
-    """
     key = canonical_name(name)
     if key in by_name:
         return by_name[key]
+    # "Lee" finds "Ann Lee".
     partial = [mention for full, mention in by_name.items() if key in full.split()]
     return partial[0] if len(partial) == 1 else None
 
 
-def _find_subject(mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft) -> EntityMention | None:
-    """Return the owner of *mention* by a fact in the text, or None: "Ann HAS pendant" gives Ann.
-
-    *by_name* has the mentions of the message by normalised name.
-    """
+def _owner_in_facts(mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft) -> EntityMention | None:
     key = canonical_name(mention.name)
+    # "Ann HAS pendant" gives Ann.
     for fact in draft.stated or ():
         if _HAS.fullmatch(predicate_name(fact.predicate)) and key in map(canonical_name, fact.objects):
             owner = by_name.get(canonical_name(fact.subject))
@@ -375,10 +363,7 @@ def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[Entit
 
 
 def _find_own_name(mentions: Sequence[EntityMention], speaker: EntityMention, content: str) -> str | None:
-    """Return the name that the *speaker* gives themselves in *content* ("my name is Ann"), or ``None``.
-
-    A mention in *mentions* counts as a name even without a capital letter.
-    """
+    """Return the name by which the *speaker* introduces themselves in *content* ("my name is Ann"), or None."""
     match = _GIVES_NAME.search(content)
     if match is not None:
         name = match["name"] or match["chinese"]

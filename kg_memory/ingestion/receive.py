@@ -92,11 +92,9 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
-    """Validate the input in *draft*, save it as an episode (message or text), and return the new fields of *draft*.
+    """Validate the input in *draft*, and store it as an episode (message or text); return the new fields of *draft*.
 
-    These are ``episode`` as stored, ``new``, ``status``, ``previous`` (earlier messages), ``pieces`` (parts of the
-    text), and empty results of later steps. *reading*: also mark the episode as being processed by this process; an
-    ingestion follows. Raises the errors of `receive`.
+    With *reading*, also mark the episode as being processed by this process. Raises: the errors of `receive`.
     """
     created_at = yield from now()
     reread = draft.retry_from is not None
@@ -141,12 +139,12 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
 
 
 def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
-    """Store *episode*; return its database row, and the rows of earlier episodes in its thread, latest first.
+    """Store *episode*, a message; return its database row, and rows of earlier messages in its thread, latest first.
 
-    *state*: the input; its ``based_on`` has ids of episodes that must exist. *reading*: also mark as being processed.
+    *state*: the input as given. With *reading*, also mark the message as being processed.
 
-    Raises: `InputError` if the episode was saved before and deleted since; `NotFound` for an unknown id in
-    ``based_on``; `MemoryPaused` for a new episode in a paused namespace.
+    Raises: `InputError` if it was saved before and deleted since; `NotFound` for an unknown id in
+    ``state["based_on"]``; `MemoryPaused` for a new message in a paused namespace.
     """
     columns = asdict(episode)
     del columns["at_iso"]
@@ -278,10 +276,7 @@ def _validate_labels(labels: Any, hook: RedactHook | str) -> list[str] | None:
 
 
 def _injection_flags(content: str) -> list[Flag]:
-    """Return the kinds of prompt injection found in *content*: ``["override"]``.
-
-    Marks around contexts (text that this memory put into a prompt) do not count.
-    """
+    # Marks of contexts (texts that this memory put into a prompt) are no forgeries.
     flags = injection_flags(content)
     if "forged_fence" in flags and "forged_fence" not in injection_flags(without_contexts(content)):
         return [flag for flag in flags if flag != "forged_fence"]
@@ -305,10 +300,7 @@ def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
 
 
 def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, ...]:
-    """Split the episode's text into pieces of at most `settings.chunk_size` characters for the model.
-
-    Contexts (text that this memory put into a prompt) are left out, except in JSON records.
-    """
+    # Contexts (texts that this memory put into a prompt) are left out, except from JSON.
     content = episode.text if episode.kind in RECORDS else without_contexts(episode.text)
     if settings.read_all and not content.strip():
         content = episode.text
@@ -334,10 +326,6 @@ def split_content(content: str, size: int) -> list[Piece]:
 
 
 def _validate_kind(kind: object, content: str) -> str:
-    """Return *kind* if it is an `EpisodeKind` and *content* is valid JSON where the kind requires JSON.
-
-    Raises: `InputError`, also for JSON with more than `MOST_VALUES` values or nested deeper than `DEEPEST`.
-    """
     try:
         valid = EpisodeKind(str(kind))
     except ValueError:
@@ -364,10 +352,10 @@ def measure_depth(value: Any) -> int:
 
 
 def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | None:
-    """Return when the episode expires, in microseconds since the epoch, or ``None`` for never.
+    """Return when the episode expires, in microseconds since the epoch; None for never.
 
-    This is *expires_at*, a datetime or ISO 8601 text. If it is missing, it is *created_at* plus the default lifetime
-    *ttl* in seconds; without *ttl*, the episode never expires.
+    *expires_at*: a datetime or ISO 8601 text. If it is missing, *ttl* seconds after *created_at* (microseconds), or
+    never without *ttl*.
     """
     if expires_at in (None, ""):
         return None if ttl is None else created_at + int(ttl * 1_000_000)

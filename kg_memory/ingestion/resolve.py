@@ -207,9 +207,9 @@ def _digits(name: str) -> list[str]:
 
 
 def _ask(draft: Draft, unsure: ByMention) -> Flow[dict[int, EntityMatch]]:
-    """Ask the model which stored entity each unclear mention is; return its answers by the index of the mention.
+    """Ask the language model which stored entities unclear mentions are; return its answers by index of the mention.
 
-    *unsure*: the stored entities to choose from, by the same index.
+    *unsure*: the stored entities to choose from, by the same index, that of `draft.mentions`.
     """
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
@@ -256,7 +256,7 @@ def resolve_all(
 def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
     """Merge each speaker in *resolved* with the name by which they introduce themselves ("I'm Ann").
 
-    *resolved*: the entities of *mentions*, in order. Two stored entities are not merged.
+    *resolved*: the entities of *mentions*, in order. If both are stored entities, they are not merged.
     """
     entities = list(resolved)
     for index, mention in enumerate(mentions):
@@ -288,9 +288,10 @@ def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str
 def _resolve(
     mention: EntityMention, candidates: Candidates, identity: EntityMatch | None, draft: Draft, settings: Settings
 ) -> ResolvedEntity:
-    """Match *mention* with a stored entity in *candidates* if that is certain, or make a new entity; return it.
+    """Return the stored entity in *candidates* that *mention* certainly is, else a new entity.
 
-    *identity*: the model's answer, ``None`` if it was not asked. An unsure answer becomes the new entity's `doubt`.
+    *identity*: the language model's answer, None if it was not asked. An unsure answer becomes the new entity's
+    `doubt`.
     """
     same = certain(mention, candidates, settings)
     if same is not None:
@@ -313,9 +314,9 @@ def _resolve(
 def _find_doubt(
     mention: EntityMention, same: Candidate | None, candidates: Candidates, identity: EntityMatch, settings: Settings
 ) -> EntityMatch | None:
-    """Return a stored entity that *mention* may be, for a person to decide, or ``None``.
+    """Return the stored entity that *mention* may be, for a person to decide, or None.
 
-    *identity*: the model's answer about *mention*. *same*: the stored entity that this answer names, or None.
+    *identity*: the language model's answer about *mention*. *same*: the stored entity that it names, or None.
     *candidates*: all stored entities with a similar name.
     """
     if same is None and identity.confidence < settings.auto_threshold:
@@ -327,9 +328,10 @@ def _find_doubt(
 
 
 def _match_entity(mention: EntityMention, same: Candidate, fullest: str | None) -> ResolvedEntity:
-    """Return the stored entity *same* as the match for *mention*, with the mention's name as an alias.
+    """Return the stored entity *same* as the match for *mention*, whose name becomes an alias of it.
 
-    *fullest*: the fullest name according to the model, or ``None``; if it is a known name, the entity gets it.
+    *fullest*: the fullest name according to the language model, or None; it becomes the main name if it is a known
+    name.
     """
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}
@@ -354,7 +356,6 @@ def _match_entity(mention: EntityMention, same: Candidate, fullest: str | None) 
 
 
 def _join(first: ResolvedEntity, second: ResolvedEntity) -> ResolvedEntity:
-    """Merge *first* and *second*, which turned out to be the same entity; return one entity with the names of both."""
     named = second if second.renamed and not first.renamed else first
     names = dict.fromkeys((*first.aliases, *second.aliases))
     called = tuple(dict.fromkeys((*first.called, *second.called)))

@@ -82,7 +82,7 @@ def after_save(state: Row) -> str:
 
 
 def _log_losses(draft: Draft) -> None:
-    """Log how many entities and facts of the episode were not stored, by reason. Their texts are not logged."""
+    # The texts are private and not logged.
     for (kind, reason), count in Counter((loss.kind, loss.reason) for loss in draft.dropped).items():
         level = logging.WARNING if reason.startswith("over the limit") else logging.INFO
         log.log(level, "episode %s: left out of the reading, %s: %d, %s", draft.episode.id, kind, count, reason)
@@ -96,16 +96,15 @@ def _is_last(draft: Draft) -> bool:
     return not draft.later and len(draft.entities) <= MOST_AT_ONCE * (draft.part + 1)
 
 
-def _end(draft: Draft, settings: Settings) -> JSON:
-    """Return the properties to set on the message after its last part was saved: ``{"status": "done", ...}``."""
+def _final_properties(draft: Draft, settings: Settings) -> JSON:
     done = {"status": _status(draft), "reason": draft.skipped, "plan": _plan(draft, settings), "took": _usage(draft)}
     return {**done, **dict.fromkeys(("answers", "reader", "reading_since", "interrupted"))}
 
 
 def _read_status(draft: Draft) -> Flow[JSON]:
-    """Return the message's stored status, and a count of deletions: ``{"status": "done", "forgotten": 2}``.
+    """Return the status of the message, and the number of deletions so far: ``{"status": "done", "forgotten": 2}``.
 
-    The count is of all deletions in the namespace so far. Raises: `InputError` if the message itself was deleted.
+    Deletions of any message in the namespace count. Raises: `InputError` if this message was deleted.
     """
     rows = yield from fetch(episodes.STATUS, id=draft.episode.id)
     if not rows:
@@ -114,9 +113,10 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
 
 def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
-    """Run the save query; return its time in microseconds, and the rows of entities with outdated summaries.
+    """Save the results for a part of the message in one query; return the time in microseconds, and database rows.
 
-    The rows are None if nothing was written because another writer made changes.
+    The rows are those of entities with outdated summaries; None if nothing was written, since another writer made
+    changes.
     """
     episode = draft.episode
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
@@ -128,7 +128,7 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
     rows = yield from write(
         ingestion.SAVE,
         episode=episode.id,
-        end=_end(draft, settings) if _is_last(draft) else {},
+        end=_final_properties(draft, settings) if _is_last(draft) else {},
         forgotten=draft.forgotten,
         based_on=[{"id": id_, "revision": revision} for id_, revision in sorted(draft.grounds.revisions.items())],
         embedding=vectors[episode.line],
@@ -159,22 +159,16 @@ def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | Non
 
 
 def _plan(draft: Draft, settings: Settings) -> str:
-    """Return the plan by which the message was read: "economy", "standard", "thorough", "offline" or "declared".
-
-    "thorough" becomes "standard" if the budget was low.
-    """
     if draft.episode.is_declared:
         return "declared"
     if settings.model == OFFLINE:
         return OFFLINE
+    # A low budget changes "thorough" to "standard".
     return "standard" if draft.stated and settings.plan == "thorough" else settings.plan
 
 
 def _usage(draft: Draft) -> list[float]:
-    """Return the use of models: ``[calls, input_tokens, output_tokens, seconds, calls, input_tokens, output_tokens]``.
-
-    The first four numbers are for all steps, the last three for the steps that extract entities and facts.
-    """
+    """Return [calls, input tokens, output tokens, seconds] of all steps, then the first three of extracting steps."""
     counts = ("calls", "input_tokens", "output_tokens")
     readers = ("extract", "reflect", "facts") if draft.stated is None else ("extract", "reflect")
     reading = [step for step in draft.steps if step["step"] in readers]
@@ -186,9 +180,9 @@ def _sum(steps: Sequence[Row], *names: str) -> list[float]:
 
 
 def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: Mapping[str, Vector]) -> list[JSON]:
-    """Return the query rows of the *entities* to save: their names, embeddings and words for the word index.
+    """Return a query row for each of *entities* (by index in `draft.entities`): names, embedding, words to index.
 
-    *entities* are by index in `Draft.entities`. *vectors* has the embeddings of new entities by name.
+    *vectors*: the embeddings of new entities by name.
     """
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
@@ -206,10 +200,10 @@ def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: 
 
 
 def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
-    """Yield (index in `Draft.entities`, entity) for the entities to save with the current part of a long message.
+    """Yield (index, entity) for each entity in `draft.entities` to save with the current part of a long message.
 
-    These are the subjects and objects of the part's facts, and `MOST_AT_ONCE` entities of the message: the
-    first ones with the first part, the next ones with the second part.
+    These are the subjects and objects of the part's facts, and a share of the others: the first `MOST_AT_ONCE` entities
+    with the first part, the next ones with the second part.
     """
     ends = {index for fact in draft.facts for index in (fact.subject, *fact.objects)}
     for index, entity in enumerate(draft.entities):
@@ -234,18 +228,14 @@ def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
 
 
 def _name_row(name: str) -> JSON:
-    """Return the row that adds an entity's *name* to the word index: ``{"name": "Ann", "n": 10, "terms": [...]}``.
-
-    `n` is the sum of the word weights, `terms` has each word with its weight.
-    """
     counts = tokenise.count_terms(name, NAME_WEIGHT)
     return {"name": name, "n": counts.total(), "terms": to_terms(counts)}
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
-    """Return the query rows of new facts (`facts`), reworded stored facts (`reworded`), and words (`fact_terms`).
+    """Return query rows by parameter: ``facts`` (new), ``reworded`` (stored) and ``fact_terms`` (words to index).
 
-    *vectors* has the embedding of each sentence. *entities* are the entities of the message.
+    *entities*: those of the message. *vectors*: the embeddings by sentence.
     """
     fresh: list[JSON] = []
     restated: list[JSON] = []
@@ -264,10 +254,6 @@ def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], 
 
 
 def _statement_rows(draft: Draft) -> list[JSON]:
-    """Return a query row for each fact that the message states, with its dates and its position in the message.
-
-    `more` is True if an earlier part of the message states the fact too.
-    """
     earlier = {fact.stored_id for fact in draft.earlier}
     return [{**_statement_row(fact, draft.episode), "more": fact.stored_id in earlier} for fact in draft.facts]
 

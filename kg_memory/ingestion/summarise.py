@@ -81,8 +81,8 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
     """Return ``{entity key: (summary, reuse key)}`` for the entities in *rows*: ``{"k1": ("Ann skis.", None)}``.
 
-    The summary of an entity with few facts is a list of them, and its reuse key is None. Other summaries are written by
-    the model; the reuse key identifies the facts that it read, so that its text is used again while they are the same.
+    A summary of few facts is a list of them, with the reuse key None. Other summaries are written by the language
+    model; their reuse key changes if the facts change, so that a text is written again only then.
     """
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
@@ -97,7 +97,7 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
         else:
             open_ones.append(long)
     if open_ones:
-        texts = yield from _ask([long.show(index) for index, long in enumerate(open_ones)])
+        texts = yield from _ask_summaries([long.show(index) for index, long in enumerate(open_ones)])
         for index, long in enumerate(open_ones):
             text = texts.get(index)
             summaries[long.row["key"]] = long.begin_with(text) if text else (_shorten(long.current), None)
@@ -115,13 +115,13 @@ class _LongSummary:
         self.row = row
         self.past = [dated_past(fact) for fact in row["past"]]
         self.current = [dated(fact) for fact in row["facts"]]
-        self.all = _text((*reversed(self.current), *self.past))
+        self.all = _join_sentences((*reversed(self.current), *self.past))
         latest = self.current[: row["total"] % AFRESH]
-        self.latest = _text(reversed(latest))
+        self.latest = _join_sentences(reversed(latest))
         if len(self.latest) > LONGEST:
             latest, self.latest = [], ""
         self.facts = self.current[len(latest) :][:MOST_SHOWN]
-        self.plain = _text((*reversed(self.facts), *self.past))
+        self.plain = _join_sentences((*reversed(self.facts), *self.past))
         length, _, self.digest = str(row["worded"] or "").partition(" ")
         self.before = str(row["summary"])[: int(length)] if length else None
 
@@ -152,8 +152,7 @@ class _LongSummary:
         return hashlib.sha256(json.dumps([text, self.row["name"], self.facts, self.past]).encode()).hexdigest()[:16]
 
 
-def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
-    """Return the model's summaries of *entities* by entity id, ``{0: "Ann skis."}``, or ``{}`` if the model fails."""
+def _ask_summaries(entities: list[JSON]) -> Flow[dict[int, str]]:
     try:
         answer = yield from ask_model(SUMMARISE, entities=entities)
     except ModelError as error:
@@ -163,20 +162,16 @@ def _ask(entities: list[JSON]) -> Flow[dict[int, str]]:
 
 
 def _shorten(facts: Sequence[str]) -> str:
-    """Return the newest *facts* that fit into `LONGEST` characters as one text, oldest first.
-
-    *facts* are sentences, newest first.
-    """
+    """Join the *facts* (sentences, newest first) that fit into `LONGEST` characters, oldest first; at least one."""
     fitting: list[str] = []
     for sentence in facts:
         if fitting and sum(map(len, fitting)) + len(sentence) > LONGEST:
             break
         fitting.insert(0, sentence)
-    return _text(fitting)
+    return _join_sentences(fitting)
 
 
-def _text(sentences: Iterable[str]) -> str:
-    """Join *sentences* to one text, each with a full stop: ``["Ann skis", "She won."] -> "Ann skis. She won."``."""
+def _join_sentences(sentences: Iterable[str]) -> str:
     return " ".join(_end_sentence(sentence) for sentence in sentences if sentence.strip())
 
 
@@ -195,9 +190,9 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
-    """Return the query row that stores *summary* for the entity *row* and updates the word index.
+    """Return the query row that stores *summary* for the entity *row*, and adds the changes to the word index.
 
-    *worded*: the reuse key of the text in it that the model wrote, see `_summaries`; None if it wrote none.
+    *worded*: the reuse key of the summary, see `_summaries`, or None.
     """
     changed = tokenise.count_terms(summary)
     changed.subtract(tokenise.count_terms(row["summary"]))
