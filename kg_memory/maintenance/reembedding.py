@@ -95,10 +95,7 @@ def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int],
 
 
 def _replace_vectors(driver: FalkorDriver, key: str, source: VectorSource) -> Iterator[int]:
-    """Compute the vectors of one kind of node again, in batches of `BATCH`; yield the size of each batch.
-
-    *key*: the database key of the graph. *source*: which nodes have vectors, and of which text.
-    """
+    """Compute the vectors of the nodes that *source* selects again, in batches; yield the size of each stored batch."""
     database, after = driver.store.database, ""
     while page := database.query(key, PAGE.format(source=source), {"after": after, "limit": BATCH}, write=False):
         vectors = driver.embedder.embeddings.embed_documents([hide_payloads(row["text"], row["kind"]) for row in page])

@@ -168,7 +168,7 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
         result = yield from _add_batched(engine, state, namespace)
     else:
         result = to_result((yield from run_graph(engine.ingestion, {**state, "namespace": namespace})))
-    yield from _refresh_if_due(engine, namespace)
+    yield from _refresh_communities_if_due(engine, namespace)
     return result
 
 
@@ -181,7 +181,7 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
         waiting = yield from load_plugin("plans", "economy").all_waiting()
         yield from read_inputs(engine, map(input_of, waiting), namespace, Tally())
     yield from read_inputs(engine, states, namespace, tally)
-    yield from _refresh_if_due(engine, namespace)
+    yield from _refresh_communities_if_due(engine, namespace)
     return tally.added
 
 
@@ -234,10 +234,10 @@ def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[N
 
 
 def _add_batched(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Add an episode (a message or text) with the plan ``economy``, and return its result.
+    """Save an episode (a message or text) with the plan ``economy``, which reads in batches, and return its result.
 
-    It is saved without extracting facts; once enough messages of its conversation wait, the facts of all are extracted.
-    *state*: the episode as the input dict of the ingestion graph.
+    Once enough messages of its conversation wait, the facts of all are extracted. *state*: the episode as the input
+    dict of the ingestion graph.
     """
     saved, due = yield from load_plugin("plans", "economy").wait({**state, "namespace": namespace}, engine.settings)
     tally = Tally()
@@ -263,10 +263,7 @@ def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
 
 
 def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally: Tally) -> Flow[None]:
-    """Extract the facts of a batch of saved episodes (messages, texts) in parallel; add the result of each to *tally*.
-
-    *window*: the batch, as inputs of the ingestion graph.
-    """
+    """Extract the facts of the saved episodes (messages, texts) in *window* in parallel; add the results to *tally*."""
     if not window:
         return
     with suppress(InputError, EmbeddingError):  # raised again, and reported, when that episode is read
@@ -277,14 +274,10 @@ def _read_window(engine: Engine, window: Sequence[State], namespace: str, tally:
     for state in others:
         tally.count((yield from finish_received(engine, state)))
     result = yield from finish_received(engine, last)
-    tally.count(result.model_copy(update={"steps": (*result.steps, (yield from _summarise(namespace)))}))
+    tally.count(result.model_copy(update={"steps": (*result.steps, (yield from _refresh_summaries(namespace)))}))
 
 
 def _declared_texts(state: State) -> Iterator[str]:
-    """Yield the entity names and sentences of the facts that a saved episode declares as JSON.
-
-    *state*: the input of the ingestion graph.
-    """
     if state["episode"].is_declared:
         for fact in parse_content(state["episode"].content):
             yield from (fact.subject, *fact.objects, fact.sentence)
@@ -303,8 +296,7 @@ def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
         return (yield from result_of_failure(engine, {"saved_id": episode.id}, began, error))
 
 
-def _summarise(namespace: str) -> Flow[StepUsage]:
-    """Regenerate the outdated summaries of entities, and return the tokens and the time that this took."""
+def _refresh_summaries(namespace: str) -> Flow[StepUsage]:
     asking = CachedAnswers(namespace)
     outdated = refresh(since=0, before=(yield from now()))
     yield from telemetry.span_flow("summarise", namespace, asking.through(outdated))
@@ -323,11 +315,7 @@ def read_again(engine: Engine, state: State, namespace: str, context: IngestionC
         return (yield from result_of_failure(engine, state, began, error))
 
 
-def _refresh_if_due(engine: Engine, namespace: str) -> Flow[None]:
-    """Group the entities into communities again, if enough episodes were added since; errors are only logged.
-
-    `Settings.community_refresh_interval` is the number of episodes.
-    """
+def _refresh_communities_if_due(engine: Engine, namespace: str) -> Flow[None]:
     interval = engine.settings.community_refresh_interval
     if interval and (yield from claim_refresh(interval)):
         with log_refresh_failure():

@@ -163,7 +163,6 @@ class Data(Group):
 
 
 def _exporter(form: Form) -> Exporter:
-    """Return the function that writes an export in the file format *form* (``jsonl``, ``graphml`` or ``cytoscape``)."""
     from kg_memory.maintenance.transfer.export import export  # noqa: PLC0415
 
     if form == "jsonl":

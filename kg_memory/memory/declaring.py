@@ -110,10 +110,6 @@ def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
 
 
 def _add_declaration(engine: Engine, declaration: Declaration, namespace: str) -> Flow[AddResult]:
-    """Add the facts of a validated declaration to the graph, and return the changes.
-
-    Raises `InputError` if a fact in its `rests_on` is not stored.
-    """
     yield from check_premises([declaration])
     added = to_result((yield from run_graph(engine.ingestion, {**declaration.state, "namespace": namespace})))
     return added.model_copy(update={"unmapped": declaration.unmapped})
@@ -165,19 +161,15 @@ def add_record(
 
 
 def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
-    """Return a function that extracts facts from a JSON record, as *mapping* describes.
-
-    Raises `InputError` if the mapping is invalid.
-    """
     record_mapping = yield from work(lambda: load_plugin("verbs", "mapping"))
     apply: ApplyMapping = record_mapping(mapping).apply
     return apply
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
-    """Validate *rows* of facts and return them ready to store; raise one `InputError` that lists all invalid rows.
+    """Convert *rows* of facts to declarations, ready to store; raise one `InputError` that lists all invalid rows.
 
-    *apply*: a function that extracts the facts from a JSON record; None if each row is a fact.
+    *apply*: a function that extracts the facts from a JSON record; None if each row is one fact.
     """
     declarations: list[Declaration] = []
     problems: list[str] = []
@@ -207,7 +199,7 @@ def declaration_of(row: Any, engine: Engine) -> Declaration:
         valid = ", ".join(sorted(FACT_FIELDS | EPISODE_FIELDS))
         raise InputError(f"a fact has unknown fields {sorted(map(str, unknown))}; use {valid}")
     fact = validate_fact(row)
-    _check_types(fact, engine.settings)
+    _check_entity_types(fact, engine.settings)
     return Declaration(
         _to_state([fact], None, {name: row.get(name) for name in EPISODE_FIELDS}, engine), (), fact.rests_on
     )
@@ -216,7 +208,7 @@ def declaration_of(row: Any, engine: Engine) -> Declaration:
 def _map_record(record: Any, apply: ApplyMapping, episode: Row, engine: Engine) -> Declaration:
     mapped = apply(record)
     for fact in mapped.facts:
-        _check_types(fact, engine.settings)
+        _check_entity_types(fact, engine.settings)
     fields = {**mapped.episode, **{name: value for name, value in episode.items() if value is not None}}
     premises = tuple(chain.from_iterable(fact.rests_on for fact in mapped.facts))
     return Declaration(_to_state(mapped.facts, record, fields, engine), mapped.unmapped, premises)
@@ -233,10 +225,9 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:
-    """Return the input of the ingestion graph for *facts*: ``{"content": ..., "kind": "fact", "at": ..., ...}``.
+    """Return the input dict of the ingestion graph for an episode that declares *facts*; raise `InputError` if invalid.
 
-    *record*: the JSON record with the facts, or None. *episode*: other fields to store, such as ``source``. Raises
-    `InputError`.
+    *record*: the JSON record from which the facts come, or None. *episode*: other fields to store, such as ``source``.
     """
     trust, at = episode.get("trust"), episode.get("at")
     state = {
@@ -252,8 +243,7 @@ def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: 
     return state
 
 
-def _check_types(fact: DeclaredFact, settings: Settings) -> None:
-    """Raise `InputError` if the subject type or object type of *fact* is missing in `Settings.entity_types`."""
+def _check_entity_types(fact: DeclaredFact, settings: Settings) -> None:
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     for field in ("subject_type", "object_type"):
         name = getattr(fact, field)

@@ -157,8 +157,8 @@ class Entities(Group):
         for _ in range(steps):
             if not edge or reached & ends.keys():
                 break
-            edge = _go_on((yield from fetch(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)), reached, came)
-        facts = _go_back(min(reached & ends.keys(), default=None), came)
+            edge = _follow_links((yield from fetch(cypher.LINKS, ids=edge, limit=MOST_LINKS, **seen)), reached, came)
+        facts = _trace_path(min(reached & ends.keys(), default=None), came)
         stored = yield from fetch(FACTS_BY_ID, ids=facts, sources=SOURCES, **seen)
         by_id = {fact.id: fact for fact in (yield from to_facts(stored, window, seen["believed_at"]))}
         return [by_id[fact] for fact in facts if fact in by_id]
@@ -234,10 +234,6 @@ class Entities(Group):
 
 
 def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
-    """Return the list *ids* as a tuple without duplicates; raise `InputError` if it is not a list of ids.
-
-    *name* is the name of the caller's argument, for the message.
-    """
     if isinstance(ids, str) or not isinstance(ids, Sequence):
         raise InputError(f"{name} must be a list of ids, got {ids!r}; put a single id into a list")
     return tuple(dict.fromkeys(validate_name(name, id_, "ids") for id_ in ids))
@@ -304,18 +300,13 @@ def read_present() -> Flow[Window]:
 
 
 def _validate_steps(steps: int) -> int:
-    """Return *steps* unchanged if it is an integer from 1 to `MAX_STEPS`; else raise `InputError`."""
     if validate_count("steps", steps) > MAX_STEPS:
         raise InputError(f"steps must be at most {MAX_STEPS}, got {steps}")
     return steps
 
 
 def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbour, ...]:
-    """Return the entities with the most facts in common with one entity, each with the number of common facts.
-
-    *near*: the facts about the entity, and the entities in them. *own*: the entity's names. *limit*: the maximum number
-    to return.
-    """
+    """Return the entities that occur in the most facts of *near* together with one entity, whose names are *own*."""
     shared: Counter[str] = Counter()
     for fact in near.facts:
         shared.update({fact.subject, *fact.objects} - own)
@@ -337,11 +328,11 @@ def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
     return {row["entity"]["id"]: row["entity"] for row in called}
 
 
-def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Do one step of a breadth-first path search, and return the ids of the newly reached entities.
+def _follow_links(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
+    """Do one step of a breadth-first path search along *links*, and return the ids of the newly reached entities.
 
-    *links*: the facts found in the step: ``{"id": entity id, "fact": fact id, "ends": ids of the other entities}``.
-    *reached*: all entities reached. *came*: ``{entity id: (previous entity id, fact id)}``. Both are updated.
+    A link is ``{"id": entity id, "fact": fact id, "ends": ids of other entities}``. New entities are added to
+    *reached*, and to *came* as ``{entity id: (previous entity id, fact id)}``.
     """
     new: list[str] = []
     for link in links:
@@ -353,11 +344,8 @@ def _go_on(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str
     return new
 
 
-def _go_back(end: str | None, came: Came) -> list[str]:
-    """Return the ids of the facts on the path found to the entity *end*, in path order; empty if *end* is None.
-
-    *came*: how the search reached each entity: ``{entity id: (previous entity id, fact id)}``.
-    """
+def _trace_path(end: str | None, came: Came) -> list[str]:
+    """Return the fact ids on the path to the entity *end*, in path order; *came* has the last step to each entity."""
     facts: list[str] = []
     while end in came:
         end, fact = came[end]

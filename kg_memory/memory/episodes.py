@@ -283,20 +283,15 @@ def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) 
 
 
 def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
-    """Return *status*, one status of stored messages or several, as a list of strings: ``["saved", "waiting"]``.
-
-    Raises `InputError` for an unknown status.
-    """
     if isinstance(status, str) or not isinstance(status, Iterable):
         status = [status]
     return [str(validate_choice("status", each, EpisodeStatus)) for each in status]
 
 
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
-    """Return the reading plan (how thoroughly to read) of `deepen`: *to* or else `Settings.plan`.
+    """Return the plan (how thoroughly to read) *to*, by default `Settings.plan`, but at least ``"standard"``.
 
-    If that is less than ``"standard"``, the result is ``"standard"``. Raises `InputError` for an unknown plan, or
-    without a language model, which a dry run (*reads* is False) does not need.
+    Raises `InputError` for an unknown plan, or if the call *reads* episodes and the memory has no language model.
     """
     if reads and engine.driver.model.by_rules:
         raise InputError("deepen needs a language model, and this memory reads by offline rules; name a model")

@@ -389,7 +389,6 @@ def read_sources(fact: str, limit: int, skip: int, believed_at: int | None) -> F
 
 
 def _events(fact: Fact) -> Iterable[TimelineEvent]:
-    """Yield the timeline events of *fact*: ``began`` (or ``said``, if the start is unknown) and maybe ``ended``."""
     if fact.valid_at:
         yield TimelineEvent(at=fact.valid_at, precision=fact.precision, kind="began", fact=fact)
     elif fact.known_from:

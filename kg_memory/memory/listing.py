@@ -95,7 +95,7 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
     stored = yield from fetch(
         queries.list_facts(first.cypher), sources=SOURCES, limit=size + 1, **place, **first.params, **seen
     )
-    stored.sort(key=_place)  # of several namespaces, the rows follow each other
+    stored.sort(key=_latest_first_key)  # of several namespaces, the rows follow each other
     following = _make_cursor(stored[size - 1]) if len(stored) > size else None
     return Paged((yield from to_facts(stored[:size], window, seen["believed_at"])), following)
 
@@ -143,35 +143,25 @@ def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
 
 
 def _start_about(argument: str, name: str, relation: str | None = None) -> Step:
-    """Return the beginning of a Cypher query that matches the facts about the entity *name*.
-
-    *relation*: only this predicate, such as ``LIVES_IN``. *argument*: the caller's argument, for errors.
-    """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     return Step(queries.ABOUT, {"alias": alias_key(text), "about": text, "predicate": relation})
 
 
 def _make_cursor(row: Row) -> str:
-    """Return a cursor, a text that marks the start of the next page of facts: after the fact in *row*.
-
-    It is base64 of the fact's time, its id and the id of its belief (the period in the row).
-    """
-    time, fact, belief = _place(row)
+    time, fact, belief = _latest_first_key(row)
     return base64.urlsafe_b64encode(json.dumps([-time, fact, belief]).encode()).decode()
 
 
-def _place(row: Row) -> tuple[int, str, str]:
-    """Return the sort key of the fact in *row*, by which the latest comes first: ``(-time, fact id, belief id)``."""
+def _latest_first_key(row: Row) -> tuple[int, str, str]:
     belief = row["belief"]
     time = belief["said_at"] if belief["known_from"] == OPEN_START else belief["known_from"]
     return -time, row["fact"]["id"], belief["id"]
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:
-    """Decode *after*, the cursor of a page of facts, to query parameters; None is the first page.
+    """Decode a page cursor to query parameters ``{"place": time, "fact": id, "belief": id}``; None is the first page.
 
-    These are the time and ids after which the page starts: ``{"place": microseconds, "fact": id, "belief": id}``.
-    Raises `InputError` for an invalid cursor.
+    The page starts after this place. Raises `InputError` for an invalid cursor.
     """
     if after is None:
         return {"place": OPEN_END, "fact": "", "belief": ""}
@@ -209,9 +199,9 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return a sort key for the periods of a fact: the period that contains *as_of*, or is nearest to it, sorts last.
+    """Return a sort key for a period (the ``belief`` of *row*): the one that contains or is nearest to *as_of* is last.
 
-    *row*: has the period as ``belief``. Times are microseconds since the epoch.
+    Times are microseconds since the epoch. A period that began by *as_of* sorts after all later ones.
     """
     belief = row["belief"]
     begun = belief["known_from"] <= as_of
@@ -219,10 +209,10 @@ def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    """Return the facts between the fact that the path begins at, which is left out, and *id_*, the last one returned.
+    """Return the chain of facts that ends with the fact *id_*, without the first of the chain.
 
-    Each depends on the one before it. *before* maps each fact id to the fact that it depends on: for c and ``{"c": "b",
-    "b": "a"}``, the path begins at a, and b, c are returned. *sentences* maps fact ids to texts.
+    *before* has the premise of each fact: for ``id_="c"`` and ``{"c": "b", "b": "a"}``, the facts b and c are returned.
+    *sentences*: texts by fact id.
     """
     path: list[Premise] = []
     while id_ in before:

@@ -154,7 +154,7 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
     Raises `SettingsError` for another type.
     """
     if option is not None and not isinstance(option, str):
-        return option if isinstance(option, Model) else _chat(option, settings)
+        return option if isinstance(option, Model) else _wrap_chat_model(option, settings)
     name = option or settings.model
     if name is None and (settings.api_key or settings.base_url):
         name = OPENAI_MODEL
@@ -162,14 +162,10 @@ def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Mod
         if name is None:
             logger.warning("no model and no OPENAI_API_KEY: reading by offline rules; set KG_MEMORY_MODEL to choose")
         return rules()
-    return _chat(name, settings)
+    return _wrap_chat_model(name, settings)
 
 
-def _chat(option: BaseChatModel | str, settings: Settings) -> Model:
-    """Wrap a LangChain chat model, given as an object or by name, as a `Model` with the rate limits in *settings*.
-
-    Raises `SettingsError` for another type.
-    """
+def _wrap_chat_model(option: BaseChatModel | str, settings: Settings) -> Model:
     # Imported here: OpenAI's client takes 0.5 s to import, and the offline model does not need it.
     from kg_memory.llm.chat import ChatModel, open_chat_model  # noqa: PLC0415
 
@@ -187,7 +183,7 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
     *option*, else *settings*: a scorer, a rerank URL or the name of a chat model. Without both, *model* scores.
     """
     if option is not None and not isinstance(option, str):
-        return _given_scorer(option, settings)
+        return _wrap_scorer(option, settings)
     named = option or settings.rerank_url or settings.rerank_model
     if named is None:
         return ModelCrossEncoder(model)
@@ -196,16 +192,15 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
             named, settings.rerank_model, settings.rerank_api_key, timeout=settings.model_timeout
         )
         return server
-    return ModelCrossEncoder(rules() if named == OFFLINE else _chat(named, settings))
+    return ModelCrossEncoder(rules() if named == OFFLINE else _wrap_chat_model(named, settings))
 
 
-def _given_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, settings: Settings) -> CrossEncoder:
-    """Wrap a chat model or a LangChain cross-encoder as a `CrossEncoder`; raise `SettingsError` for another type."""
+def _wrap_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, settings: Settings) -> CrossEncoder:
     from langchain_core.cross_encoders import BaseCrossEncoder  # noqa: PLC0415 - takes 0.3 s to import
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415
 
     if isinstance(option, BaseChatModel):
-        return ModelCrossEncoder(_chat(option, settings))
+        return ModelCrossEncoder(_wrap_chat_model(option, settings))
     if isinstance(option, BaseCrossEncoder):
         wrapped: CrossEncoder = load_plugin("scorers", "langchain")(option)
         return wrapped

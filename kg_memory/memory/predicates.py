@@ -72,7 +72,6 @@ class Predicates(Group):
 
 
 def _validate_correction(name: object, canonical: object, single_valued: object) -> None:
-    """Raise `InputError` if the arguments of `Predicates.update` are invalid."""
     if not _is_name(name):
         raise InputError(f"name must be the name of a predicate such as LIVES_IN, got {name!r}")
     if canonical is None and single_valued is None:
@@ -84,7 +83,6 @@ def _validate_correction(name: object, canonical: object, single_valued: object)
 
 
 def _is_name(value: object) -> bool:
-    """Return whether *value* is a string with at least one letter or digit."""
     return isinstance(value, str) and any(map(str.isalnum, value))
 
 

@@ -47,7 +47,6 @@ class UsageReports(Group):
 
 
 def _daily_usage(row: Row, budget: Budget) -> DailyUsage:
-    """Return the model usage of one day from a database row, with its cost at the prices in *budget*."""
     usage = Usage(**{name: row[name] for name in queries.COUNTS})
     day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=row["day"])).date()
     return DailyUsage(**dict(usage), day=day, money=budget.money(usage))

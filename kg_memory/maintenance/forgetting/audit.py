@@ -148,7 +148,6 @@ def _read_texts(numbers: Iterable[int]) -> Flow[list[str | None]]:
 
 
 def _parse(text: str | None) -> AuditEntry | None:
-    """Parse the JSON text of an audit log entry; return ``None`` if the text is missing or invalid."""
     try:
         return None if text is None else AuditEntry.model_validate_json(text)
     except ValueError:

@@ -168,10 +168,7 @@ concurrent community summaries and readings of episodes start again: they may co
 
 
 def _unlink(id_: str) -> str:
-    """Return Cypher that deletes the links "fact A depends on fact B" that only a forgotten episode stated.
-
-    *id_*: a Cypher expression for the id of that episode.
-    """
+    """Return Cypher that deletes the "fact A depends on fact B" links of one episode; *id_*: expression for its id."""
     states = f"MATCH (x:Episode {{id: {id_}}})-[:STATES]->(f:Fact) WITH DISTINCT row, f"
     return f"{states} MATCH (f)-[r:RESTS_ON {{episode: {id_}}}]-() DELETE r"
 

@@ -114,8 +114,8 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 def _delete_stream(key: str, mark: str) -> Flow[None]:
     """Delete the log of recent queries on the graph *key*.
 
-    FalkorDB logs queries with a delay. If it logs them, a query with the text *mark* is sent first, and the deletion
-    waits until the log contains *mark*, at most `LONGEST_STREAM` seconds.
+    FalkorDB logs queries with a delay. So a query with the text *mark* is sent first, and the log is deleted once it
+    contains *mark*, or after `LONGEST_STREAM` seconds.
     """
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")
@@ -148,7 +148,10 @@ def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
 
 
 def _rewrite_files(key: str) -> Flow[Erasure]:
-    """Let the server of the graph *key* rewrite its append-only file and snapshot; return whether it succeeded."""
+    """Make the server of the graph *key* write its append-only file and snapshot anew, without deleted data.
+
+    The result is not done, and has advice, if that failed or if replicas of the server have files too.
+    """
     yield from command("SLOWLOG", "RESET", at=key)
     state = yield from _wait_until_idle(key)
     if state["aof_enabled"]:
@@ -167,10 +170,6 @@ def _rewrite(key: str, how: str) -> Flow[Row]:
 
 
 def _wait_until_idle(key: str) -> Flow[Row]:
-    """Wait until the server of the graph *key* has rewritten its files; return its reply to ``INFO persistence``.
-
-    Errors: `QueryError` after `LONGEST` seconds.
-    """
     since = time.monotonic()
     while True:
         state: Row = yield from command("INFO", "persistence", at=key)
@@ -182,16 +181,12 @@ def _wait_until_idle(key: str) -> Flow[Row]:
 
 
 def _makes_snapshots(key: str) -> Flow[bool]:
-    """Return whether the server of the graph *key* makes snapshots; True if it refuses to show its configuration."""
     setting = yield from _try_command(key, "CONFIG", "GET", "save")
+    # A server that hides its configuration may make snapshots.
     return not isinstance(setting, dict) or bool(setting.get("save"))
 
 
 def _try_command(key: str, *words: str) -> Flow[Any]:
-    """Send a command to the server of the graph *key*; return its reply, or ``None`` if the server refuses it.
-
-    *words*: the command and its arguments, such as ``"CONFIG", "GET", "save"``.
-    """
     try:
         return (yield from command(*words, at=key))
     except QueryError:

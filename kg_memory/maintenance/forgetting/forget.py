@@ -170,10 +170,10 @@ def forget(
         if planned is None:
             raise not_found(request.kind, request.target)
         run.add(*planned)
-        run.texts = _describe(*planned[:2])
+        run.texts = _texts_for_dry_run(*planned[:2])
         return _build_receipt(run)
     yield from _check_model()
-    yield from _begin(run, ids)
+    yield from _write_first_entry(run, ids)
     searcher: Searcher | None = load_plugin("searches", "residue")() if request.search else None
     for start in range(0, len(ids), AT_ONCE):
         gone = yield from _delete_batch(ids[start : start + AT_ONCE], run, searcher)
@@ -193,11 +193,7 @@ def forget(
     return receipt
 
 
-def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
-    """Return the texts for the report of a dry run, by id: texts to be deleted, and facts that would change.
-
-    *impact*: the data that the deletion would affect. *plan*: the planned changes.
-    """
+def _texts_for_dry_run(impact: Impact, plan: Plan) -> dict[str, str]:
     episodes = {episode["id"]: line(episode) for episode in impact.episodes}
     facts = {id_: impact.facts[id_]["sentence"] for id_ in plan.parameters["gone_facts"]}
     entities = {id_: impact.entities[id_]["name"] for id_ in impact.gone_entities}
@@ -205,9 +201,9 @@ def _describe(impact: Impact, plan: Plan) -> dict[str, str]:
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
-    """Plan the deletion of the episodes *ids*; return the affected data, the planned changes, and the time.
+    """Plan the deletion of the episodes *ids*; return (affected data, planned changes, time of the plan).
 
-    The time is now, in microseconds since the epoch. Returns ``None`` if none of the episodes exists.
+    The time is in microseconds since the epoch. Return None if none of the episodes exists.
     """
     for _ in range(ATTEMPTS):
         times = yield from fetch(cypher.FORGOTTEN)
@@ -225,10 +221,6 @@ def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] |
 
 
 def _check_model() -> Flow[str]:
-    """Return the name of the memory's embedding model; raise `EmbeddingMismatch` unless it made the stored vectors.
-
-    The error is also raised while the vectors are being replaced.
-    """
     model: str = yield EmbeddingModel()
     for meta in (yield from fetch(schema.READ_META)):
         schema.refuse_other_vectors(meta, model)
@@ -236,10 +228,10 @@ def _check_model() -> Flow[str]:
 
 
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
-    """Delete the messages *ids* in one query; return the ids of all deleted nodes, such as facts.
+    """Delete the messages *ids* in one query, and add the effects to *run*; return the ids of all deleted nodes.
 
-    The effects are added to *run*. *searcher*: a plug-in that searches for remains later, or None. Errors:
-    `EmbeddingMismatch`, before anything is deleted.
+    *searcher*: a plug-in that later searches for remains of the messages, or None. Raises: `EmbeddingMismatch`, before
+    anything is deleted.
     """
     for _ in range(ATTEMPTS):
         model = yield from _check_model()
@@ -290,22 +282,21 @@ def forget_everything(
     run.episodes, run.facts, run.entities = row["episodes"], row["facts"], row["entities"]
     if request.dry_run:
         return _build_receipt(run)
-    yield from _begin(run, row["episodes"])
+    yield from _write_first_entry(run, row["episodes"])
     yield from work(delete)
     return (yield from _finish(run))
 
 
-def _begin(run: Run, ids: Sequence[str]) -> Flow[None]:
-    """Write the first audit log entry of a call to `forget`, before the episodes *ids* are deleted."""
+def _write_first_entry(run: Run, ids: Sequence[str]) -> Flow[None]:
     run.salt = yield from audit.read_salt()
     entry = run.to_entry(ids, (yield from now()))
     yield from audit.append({**entry, "by": run.mask(run.request.by), "complete": False})
 
 
 def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
-    """Search the graph for nodes that still have one of the deleted *ids*, and return them as findings for the receipt.
+    """Return the nodes that still have one of the deleted *ids*, as findings for the receipt.
 
-    *time*: only nodes created before it count (microseconds since the epoch).
+    Only nodes created before *time* count (microseconds since the epoch).
     """
     rows: Sequence[Row] = ()
     with suppress(EmbeddingMismatch):
@@ -314,10 +305,6 @@ def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
 
 
 def _finish(run: Run) -> Flow[ForgetReceipt]:
-    """Finish a call to `forget`: clear caches and server files, write the last audit log entry, return the receipt.
-
-    *run*: the progress of the call.
-    """
     cleared = yield from work(erase.clear_all_caches)
     if not run.times:
         run.times.append((yield from now()))
@@ -333,10 +320,6 @@ def _finish(run: Run) -> Flow[ForgetReceipt]:
 
 
 def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetReceipt:
-    """Add a warning to *receipt* if some database replicas still have the deleted data.
-
-    *stale*: the addresses of these replicas.
-    """
     left = [Residue(label="Replica", name=name, trace="replica") for name in stale]
     advice = "; ".join(filter(None, (receipt.advice, f"{erase.ADVICE_FOR_STALE_REPLICAS} {', '.join(stale)}")))
     return receipt.model_copy(update={"erased": False, "residue": (*(receipt.residue or ()), *left), "advice": advice})
@@ -359,11 +342,8 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
-    """Return the result of `forget` or `forget_everything` from its progress *run*.
-
-    The fields `erased` and `head` are set later.
-    """
     request = run.request
+    # The fields `erased` and `head` are set later.
     return ForgetReceipt(
         kind=request.kind if request.span is None else "span",
         episodes=tuple(run.episodes),

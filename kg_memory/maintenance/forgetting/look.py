@@ -128,9 +128,10 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Return the remaining messages near deleted messages in a conversation: ``{id: row}``.
+    """Return the remaining messages near deleted ones in their conversations: ``{id: row}``.
 
-    Adds new word index entries of these messages to ``impact.postings``, and the conversations to ``impact.threads``.
+    Also add the conversations to ``impact.threads``, and new word index entries of these messages to
+    ``impact.postings``.
     """
     times_of: defaultdict[str, list[int]] = defaultdict(list)
     for episode in impact.episodes:
@@ -182,10 +183,10 @@ def _read_facts(impact: Impact, facts: Iterable[str], ignored: Sequence[str]) ->
 
 
 def _read_other_words(impact: Impact, query: str, sought: Mapping[str, set[str]], ignored: Sequence[str]) -> Flow[None]:
-    """Search the remaining messages for words of deleted ones, and add the words found to ``impact.other_words``.
+    """Search remaining messages for words of deleted ones; add the words found, which may stay, to *impact*.
 
-    Such words may stay in what is stored about an entity or a fact. *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`.
-    *sought*: the words to look for, by id of the entity or fact. *ignored*: ids of messages that are not searched.
+    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *sought*: the words to look for, by id of the entity or fact that
+    the messages are about. *ignored*: ids of messages that are not searched.
     """
     pairs = [{"id": id_, "word": word} for id_, words in sought.items() for word in sorted(words)]
     for row in (yield from fetch(query, words=pairs, aside=ignored)):
@@ -258,7 +259,6 @@ def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_word
 
 
 def _quotes_forgotten(fact: Row, forgotten: Forgotten) -> bool:
-    """Return whether the sentence of *fact* repeats words that only a forgotten episode said, in a quote."""
     quotes = [row["quote"] for row in fact["statements"] if row["id"] in forgotten.ids]
     other_quotes = [row["quote"] for row in fact["statements"] if row["id"] not in forgotten.ids]
     return any(quote in fact["sentence"] and not any(quote in other for other in other_quotes) for quote in quotes)

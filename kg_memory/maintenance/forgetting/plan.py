@@ -105,11 +105,6 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
 
 
 def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
-    """Return whether *fact* must be deleted together with the messages in *impact*.
-
-    It must if no other message states it, if its subject or an object is deleted, or if its predicate has words that
-    only these messages use.
-    """
     if all(row["id"] in impact.forgotten.ids for row in fact["statements"]):
         return True
     if not impact.gone_entities.isdisjoint((fact["subject"], *fact["objects"])):
@@ -118,7 +113,7 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters that update the remaining facts, which are not in *gone_facts* (ids).
+    """Return query parameters to update the facts that remain, which are all except *gone_facts* (ids).
 
     - ``evidence``: rows with a new confidence and new times.
     - ``reworded``: rows with a new sentence and its vector.
@@ -149,7 +144,6 @@ def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]
 
 
 def _evidence(fact: Row, impact: Impact) -> Parameters:
-    """Return the properties of a fact that follow from its remaining statements, such as confidence and latest time."""
     evidence = evidence_of([row for row in fact["statements"] if row["id"] not in impact.forgotten.ids])
     if fact["told_by"] not in impact.forgotten.ids:
         evidence |= pick_keys(fact, "told_at", "told_by", "told_end")
@@ -199,9 +193,9 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], valid_again: Iterable[Row]
 ) -> None:
-    """Remove the statements of deleted messages from *history*, and all its data about the deleted facts *gone_facts*.
+    """Remove from *history* the statements of deleted messages, and all data about the facts *gone_facts* (ids).
 
-    *gone_facts*: fact ids. *valid_again*: statements to restore, because the message that corrected them is deleted:
+    *valid_again*: statements to restore, because the message that corrected them is deleted:
     ``{"episode": id, "fact": id}``.
     """
     for id_, verdict in list(history.verdicts.items()):
@@ -255,10 +249,10 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return until when *belief* (a stored period of a fact) is held, after the message that replaced it is deleted.
+    """Return until when *belief*, a stored period of a fact, counts once the message that replaced it is deleted.
 
-    That is when the next belief about the same fact was stored, or `OPEN_END` if there is none. *beliefs*: the
-    remaining beliefs about the fact. Times are microseconds since the epoch.
+    That is the creation time of the next of *beliefs*, the remaining periods of the same fact, or `OPEN_END` if there
+    is none. Times are microseconds since the epoch.
     """
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
@@ -268,10 +262,10 @@ def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return two lists of fact ids: facts that become true again by a deletion, and other facts whose dates change.
+    """Return the ids of facts that become true again by a deletion, and of other facts with changed dates.
 
-    *before*: the beliefs (periods) of each fact before the deletion. *history*: the beliefs after it. *revision*: the
-    beliefs that it changed.
+    *before*: the beliefs (periods) of each fact before the deletion. *history*: those after it. *revision*: changes of
+    the beliefs in *history*.
     """
     after: defaultdict[str, set[_Times]] = defaultdict(set)
     for fact in history.statements:
@@ -342,11 +336,7 @@ def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[st
 
 
 def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]:
-    """Return the ids of remaining episodes whose facts must be extracted again.
-
-    These are the episodes that state a deleted fact or mention a deleted entity. *gone_facts*: ids of the facts to
-    delete.
-    """
+    """Return the ids of other messages to extract again, as they state a deleted fact or mention a deleted entity."""
     unread = {row["id"] for row in (yield from fetch(cypher.MENTIONING, ids=sorted(impact.gone_entities)))}
     for id_ in gone_facts:
         unread.update(row["id"] for row in impact.facts[id_]["statements"])

@@ -144,10 +144,10 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def _select_about_entity(target: str) -> Flow[list[Row]]:
-    """Return the stored messages about the entity *target* (an id, name or alias) as rows, oldest first.
+    """Return rows of the stored messages that mention or name the entity *target* (an id, name or alias), oldest first.
 
-    These are linked to the entity, or their text contains one of its names. For an unknown name, blocks (texts in an
-    agent's prompt) that contain it are returned. Errors: `InputError` if several entities have the name.
+    For an unknown name, return the memory blocks (texts in an agent's prompt) that contain it. Errors: `InputError` if
+    several entities have the name.
     """
     rows = yield from fetch(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
@@ -165,9 +165,9 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
 
 
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
-    """Return the episodes whose text contains one of *names* as whole words, as rows with id and time.
+    """Return rows of the episodes (stored messages) whose text contains one of *names* as whole words.
 
-    The search is case-sensitive. *without*: ids of episodes to leave out.
+    Upper and lower case matter. *without*: ids of episodes to leave out.
     """
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []

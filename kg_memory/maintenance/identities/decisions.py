@@ -40,7 +40,7 @@ Plan = Callable[[int], Flow[Move]]
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
     """Merge other entities into *into*, because they are the same person or thing; return one stored decision for each.
 
-    A doubt whether two of them are the same is decided by it, and waits again if the decision is undone.
+    An open question whether two of them are the same counts as decided until the merge is undone.
 
     *into* and *others*: entities, given by id, name or alias. *by* (who decides) and *reason* are stored. Errors:
     `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
@@ -107,7 +107,7 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
         return (yield from _set_apart(identity, "apart", by, reason))
 
     def plan(time: int) -> Flow[Move]:
-        about = _ends(row)
+        about = _entity_ids(row)
         one, second = yield from _read_all(about["one"], about["other"])
         return _plan_merge({**identity, "state": "done", **_author(by, reason, time)}, one, second, time, "waiting")
 
@@ -128,7 +128,7 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
         return (yield from _set_apart(identity, "waiting", by, reason))
     if identity["state"] != "done":
         raise InputError(f"{decision!r} must be a decision in effect, got one in the state {identity['state']}")
-    about = _ends(row)
+    about = _entity_ids(row)
     state = "waiting" if identity["kind"] == "doubt" else "undone"
 
     def plan(time: int) -> Flow[Move]:
@@ -157,9 +157,9 @@ def list_identities(
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from fetch(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
-    existing = [row for row in stored if "one" in _ends(row)]
-    shown = [row for row in existing if row["identity"]["state"] != "waiting" or "other" in _ends(row)]
-    ids = sorted({id_ for row in shown if row["identity"]["state"] == "waiting" for id_ in _ends(row).values()})
+    existing = [row for row in stored if "one" in _entity_ids(row)]
+    shown = [row for row in existing if row["identity"]["state"] != "waiting" or "other" in _entity_ids(row)]
+    ids = sorted({id_ for row in shown if row["identity"]["state"] == "waiting" for id_ in _entity_ids(row).values()})
     latest = yield from fetch(queries.KNOWN_OF, ids=ids, limit=MOST_KNOWN)
     sentences = {row["id"]: tuple(row["sentences"]) for row in latest}
     return [to_identity_decision(row, sentences) for row in shown]
@@ -207,16 +207,16 @@ def read_identity(decision: object) -> Flow[Row]:
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:
         stored = yield from fetch(queries.IDENTITY, ids=[replace_unstorable(decision)])
-    if not stored or "one" not in _ends(stored[0]):
+    if not stored or "one" not in _entity_ids(stored[0]):
         raise NotFound(f"decision {decision!r} not found in this namespace; memory.entities.decisions() lists all")
     return stored[0]
 
 
 def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
-    """Write a decision about entities to the database, and return it as stored.
+    """Write a decision about entities to the database, and return the decision as stored.
 
-    *plan*: returns the changes for a time (microseconds since the epoch); called again if the entities changed
-    meanwhile. Errors: `DatabaseUnavailable` after `ATTEMPTS` calls.
+    *plan* computes the changes for a given time (microseconds since the epoch). It is called again, up to `ATTEMPTS`
+    times, if another process changed the entities meanwhile. Errors: `DatabaseUnavailable` if all attempts fail.
     """
     for _ in range(ATTEMPTS):
         time = yield from now()
@@ -234,19 +234,12 @@ def _identity(id_: str, kind: str, by: str, reason: str, time: int) -> dict[str,
 
 
 def _author(by: str, reason: str, time: int, prefix: str = "") -> dict[str, object]:
-    """Return the author, time and reason of a decision as a dict: ``{"by": ..., "at": time, "reason": ...}``.
-
-    With the *prefix* ``"undone_"`` the keys are ``undone_by``, ``undone_at`` and ``undone_reason``.
-    """
     author = {"by": replace_unstorable(by), "at": time, "reason": replace_unstorable(reason)}
     return {f"{prefix}{name}": value for name, value in author.items()}
 
 
-def _ends(row: Row) -> dict[str, str]:
-    """Return the ids of the two entities of a decision as ``{"one": id, "other": id}``; deleted entities are left out.
-
-    *row*: a database row of the decision and its entities.
-    """
+def _entity_ids(row: Row) -> dict[str, str]:
+    # A deleted entity is missing in the result.
     ends = {about["role"]: about["entity"]["id"] for about in row["about"]}
     return {role: ends[role] for role in ("one", "other") if role in ends}
 
@@ -270,11 +263,11 @@ def _plan_merge(identity: Row, one: EntityNode, second: EntityNode, time: int, b
 def _plan_unmerge(
     move: Move, target: EntityNode, moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
-    """Add to *move* the database changes that undo a merge: the merged entity gets back its facts and names.
+    """Add to *move* the changes that undo a merge: the merged entity gets back its facts, messages and names.
 
-    Facts of the two entities no longer end each other. *target*: the entity into which the other was merged. *moved*:
-    database rows of all that the merge moved. *policy*: how to compute the periods of the facts again. Errors:
-    `InputError` if the merged entity exists already.
+    *target*: the entity into which it was merged. *moved*: database rows of all that the merge moved. *policy*: the
+    rules for contradicting facts, as facts of the two entities no longer end each other. Errors: `InputError` if an
+    entity with the former name was created since.
     """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
@@ -315,10 +308,10 @@ def _plan_unmerge(
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Store that two entities are different (*state* "apart") or undecided ("waiting"); return this decision.
+    """Store that two entities are different (*state* "apart") or undecided again ("waiting"); return the decision.
 
-    *identity*: the stored question whether they are the same. Errors: `InputError` if it was decided meanwhile, or one
-    of the entities no longer exists.
+    *identity*: the database row of the question whether they are the same. Errors: `InputError` if somebody else
+    decided it meanwhile, or if one of the entities no longer exists.
     """
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}

@@ -133,9 +133,9 @@ def divide(old: EntityNode, rows: Mapping[str, Row], request: SplitRequest) -> D
 
 
 def _share_names(old: EntityNode, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
-    """Return two lists of names after a split: of *old*, the entity that is split, and of the new entity.
+    """Return the names of the entity *old* and of the new entity after a split; each list begins with the display name.
 
-    Each entity gets the names in its episodes (messages). A list begins with the display name.
+    A name goes to the entity whose episodes (stored messages) use it, or to both; an unused name stays with *old*.
     """
     rows = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(division.moving | division.staying), names=old.names)
     used = {(row["name"], row["episode"]) for row in rows}
@@ -155,11 +155,10 @@ def _copy_facts(
     ends: tuple[EntityNode, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Plan copies of facts for the new entity, when an entity is split; the old entity keeps the originals.
+    """Add copies of facts for the new entity of a split to *move* and *history*; the old entity keeps the originals.
 
-    The copies are added to *move*, which is saved later, and to *history*. *parts*: by fact id, the ids of the episodes
-    (messages) whose statements move to the copy. *rows*: the facts by id. *ends*: the old entity, the hash of the new
-    entity's name, and its id.
+    *parts*: for each fact id, the ids of the episodes (messages) whose statements move to the copy. *rows*: facts by
+    id. *ends*: the old entity, the hash of the new entity's name, and the id of the new entity.
     """
     old, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
@@ -209,11 +208,10 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel the verdict (how two facts relate) between facts that end up with different entities.
+    """Cancel the verdict (how two facts relate) between facts that get different entities; neither then ends the other.
 
-    Then neither ends or refutes the other. Changes *move*, a split or the undo of a merge, and *history*. *rows*: all
-    facts of the old entity by id. *moved*: ids of the facts that move to the new entity. *entity*: the id of the old
-    entity.
+    Changes *move*, a split or the undo of a merge, and *history*. *rows*: all facts of the old entity by id. *moved*:
+    ids of the facts that move to the new entity. *entity*: the id of the old entity.
     """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
@@ -273,9 +271,9 @@ def plan_unsplit(
 
 
 def _find_unused_name(move: Move, new: EntityNode) -> Flow[list[str]]:
-    """Return the names of the *new* entity that the undo of its split deletes: one that only the split gave it, if any.
+    """Return a list with the name that the split gave to *new*, so that the undo deletes it; [] if a message uses it.
 
-    A name that an episode (message) uses stays. *move*: the undo; its decision has the hash of the given name.
+    *new*: the entity that the split created. *move*: the undo of the split.
     """
     named = names_with(new.names, [move.identity["former_name"] or ""])
     return [] if (yield from fetch(queries.NAMES_IN_USE, episodes=sorted(new.mentions), names=named)) else named

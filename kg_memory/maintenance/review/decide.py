@@ -188,7 +188,7 @@ def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return *state*, of a verdict (how two facts relate), with the effect *ruling*, and no fact marked as rejected.
+    """Return a verdict's *state* (how two facts relate) with the effect *ruling*, and with no fact marked as rejected.
 
     *ruling*: for example ``"both"`` (both facts hold).
     """
@@ -204,11 +204,11 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 
 
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
-    """Return the state of a verdict (how two facts relate) after a person changed the dates of one of the facts.
+    """Return the state of a verdict (how two facts relate) after a person set new dates for one of the facts.
 
-    *state*: the state before. *fact*: the id of that fact. *dates*: its start and end as ``(microseconds, precision)``;
-    None: unchanged. *history*: its statements with the old dates. Errors: `InputError` if the end is not after the
-    start.
+    *state*: the state before. *fact*: the id of that fact. *dates*: its new start and end, each as ``(microseconds,
+    precision)``, or None to leave it unchanged. *history*: the statements of the fact with the old dates. Errors:
+    `InputError` if the end is not after the start.
     """
     start, end = dates
     if start is None and end is None:
@@ -316,26 +316,23 @@ def replace_fact(
         state = rule(verdict.state, "supersedes")
         history.set_verdict(verdict.id, replace(verdict.verdict, ruling="supersedes", refused=None), None)
         truth = truths(history.apply_edits(), list(history.verdicts.values()), policy)
-        is_replaced = _takes_place(truth.get(by, Truth()), truth.get(fact, Truth()))
+        is_replaced = _begins_after(truth.get(by, Truth()), truth.get(fact, Truth()))
         return state if is_replaced else refuse(verdict.state, fact, time)
 
     return (yield from record(stored, next_state, DecisionNote("accept", *author, before), policy, namespace, new=new))
 
 
-def _takes_place(truth: Truth, former: Truth) -> bool:
-    """Return whether one fact begins only after all periods of another fact have ended, so that both were true in turn.
-
-    *truth* and *former*: the periods in which the later and the earlier fact hold.
-    """
+def _begins_after(truth: Truth, former: Truth) -> bool:
     begin = max((period.known_from for period in truth.periods), default=None)
     return begin is not None and all(period.invalid_at <= begin for period in former.periods)
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return the id of the fact in a stored message that replaces *fact*, and when the message was saved.
+    """Return ``(fact id, time)``: the fact that a message states in place of *fact*, and when the message was saved.
 
-    *fact*, *episode*: ids of the fact and the message. The time is in microseconds since the epoch. Errors:
-    `InputError` if the message states no other fact.
+    *fact* and *episode*: ids of the old fact and of the message. Of several facts, one with the same subject and
+    predicate is preferred. Times are microseconds since the epoch. Errors: `InputError` if the message states no other
+    fact.
     """
     stated: Sequence[Row] = yield from fetch(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
@@ -350,9 +347,9 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return the stored verdict on two facts, or a new unsaved one; the second value is True if it is new.
+    """Return ``(verdict, is_new)``: the stored verdict (how two facts relate), or a new one that is not stored yet.
 
-    *one*, *existing*: the ids of the facts. *kind*, *reason*: those of a new verdict, which lets both facts hold.
+    *one* and *existing*: the ids of the facts. *kind* and *reason*: for a new verdict; it lets both facts hold.
     """
     id_ = verdict_id(namespace, one, existing)
     stored = yield from find_verdict(id_)

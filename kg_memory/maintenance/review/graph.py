@@ -152,9 +152,10 @@ def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
 
 
 def _parse_decision(decision: Any, arguments: Mapping[str, object]) -> Json:
-    """Convert a decision in LangChain's format to ``{"choice": "accept", "reason": "", "edit": {}}``.
+    """Convert a person's decision from LangChain's format to ``{"choice": "accept", "reason": "", "edit": {}}``.
 
-    *arguments*: the values that the person saw. An edit that changes none of them becomes ``"accept"``.
+    *arguments*: the values shown to the person. An edit that changes none of them becomes ``"accept"``. Errors:
+    `InputError` for an invalid decision.
     """
     choice = CHOICES.get(str(decision.get("type"))) if isinstance(decision, Mapping) else None
     if choice is None:
@@ -177,7 +178,6 @@ def _parse_edit(decision: Mapping[str, object], arguments: Mapping[str, object])
 
 
 def _arguments(review: Review) -> Json:
-    """Return the values of *review* that the person sees and can edit: relation, the two facts and the dates."""
     pending = review.pending
     return {
         "review": review.id,

@@ -155,9 +155,10 @@ def require_fact(fact: str) -> Flow[History]:
 
 
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
-    """Return the verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
+    """Return verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
 
-    *skip*: how many to leave out before.
+    The database cannot tell which can be decided, so larger pages are read and filtered until *skip* + *limit* are
+    found.
     """
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
     pending: list[StoredVerdict] = []
@@ -175,9 +176,9 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 
 
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
-    """Return the *verdicts* (how a new fact relates to an existing one) that a person can decide now.
+    """Return those of *verdicts* (how a new fact relates to an existing one) that a person can decide now.
 
-    The later fact waits for review; the earlier fact neither waits nor was rejected.
+    In these, one fact waits for review, and the other neither waits nor was rejected.
     """
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
     waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
@@ -198,7 +199,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
     history = yield from read_history(ids)
     facts: dict[str, Fact] = {}
     for row in (yield from fetch(queries.TELL_FACTS, ids=ids, past=True, sources=SOURCES, believed_at=OPEN_END)):
-        fact = rows.to_fact(row | {"belief": row["belief"] or _last_statement(row["fact"]["id"], history, verdicts)})
+        fact = rows.to_fact(row | {"belief": row["belief"] or _make_empty_belief(row["fact"]["id"], history, verdicts)})
         # Rows come in the order in which beliefs were recorded. Use the last belief, or one that has not expired.
         earlier = facts.get(fact.id)
         if earlier is None or earlier.expired_at is not None or fact.expired_at is None:
@@ -207,11 +208,11 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
     return [_to_review(stored, facts, fact_in_question(stored.verdict, by_fact)) for stored in verdicts]
 
 
-def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a database row that stands for the missing belief (period) of a fact that was refused at once.
+def _make_empty_belief(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
+    """Return a row of an empty belief (period) for a fact that was rejected before it was ever believed.
 
-    *fact* is its id. The row has the dates of the fact's last statement. It was held for no time: it was created and
-    expired at the time of the fact's first verdict.
+    *fact*: its id. The row has the dates of the fact's last statement, and is created and expired at the same time:
+    when the first of *verdicts* about the fact was made.
     """
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
@@ -220,10 +221,6 @@ def _last_statement(fact: str, history: History, verdicts: Iterable[StoredVerdic
 
 
 def _to_review(stored: StoredVerdict, facts: Mapping[str, Fact], pending: str) -> Review:
-    """Convert a stored verdict (how two facts relate) to a `Review`, the form that users see.
-
-    *facts*: its two facts by id. *pending*: the id of the fact to decide about.
-    """
     existing = next((fact for fact in stored.facts if fact != pending), pending)
     decisions = tuple(rows.to_decision(row) for row in stored.decisions)
     return Review(

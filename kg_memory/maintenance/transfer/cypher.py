@@ -60,7 +60,6 @@ WITH n, [subject] + objects AS ends"""
 
 
 def _read_nodes(label: str) -> str:
-    """Return the query that reads a page of the nodes with *label*, with their words and vectors, for an export."""
     if label == "Item":
         return f"""{_page(label)}
 OPTIONAL MATCH (n)-[:HAS]->(v:Vector)
@@ -82,7 +81,6 @@ ORDER BY id(n)
 
 
 def _read_relations(type_: str) -> str:
-    """Return the query that reads a page of relations of one type, with the keys of their nodes, for an export."""
     ends = RELATIONS[type_]
     [page, pattern] = (ends.targets[0], "(m)-[r:{}]->(n)") if ends.page_by_target else (ends.source, "(n)-[r:{}]->(m)")
     source, target = ("m", "n") if ends.page_by_target else ("n", "m")
@@ -102,7 +100,7 @@ _RETURN_LINE = "RETURN row.line AS line"
 
 
 def _write_nodes(label: str) -> str:
-    """Return the query that creates a batch of nodes with *label* for an import; it skips nodes that exist already."""
+    """Return the query that creates the nodes in ``$rows`` with *label*; it skips a node whose key exists already."""
     create = f"""
 UNWIND $rows AS row
 OPTIONAL MATCH (old:{label} {{{key_property(label)}: row.properties.{key_property(label)}}})
@@ -143,10 +141,7 @@ RETURN line"""
 
 
 def _write_relations(type_: str) -> str:
-    """Return the query that creates a batch of relations of one type for an import.
-
-    Relations of which a node is missing are skipped.
-    """
+    """Return the query that creates the relations in ``$rows``; it skips a relation if one of its nodes is missing."""
     ends = RELATIONS[type_]
     source = f"MATCH (a:{ends.source} {{{key_property(ends.source)}: row.source}})"
     if len(ends.targets) == 1:

@@ -67,9 +67,10 @@ def export(
 def _write_graph(
     database: Database, key: str, options: ExportOptions, writer: LineWriter, progress: Progress | None
 ) -> ExportResult:
-    """Write the whole content of the graph *key* (a database key) as an export file, and return the number of records.
+    """Write the content of the graph with the database key *key* to *writer*; return the counts, size and checksum.
 
-    *writer*: writes the lines. *progress* is called with the number of records written and the total.
+    *progress* is called with the number of records written and the total. Errors: `InputError` for an empty graph,
+    `EmbeddingMismatch` while its vectors are being replaced.
     """
     meta = database.query(key, cypher.META, {}, write=False)
     if not meta:
@@ -99,10 +100,10 @@ def _make_header(meta: Row, options: ExportOptions) -> records.Header:
 
 
 def _count_records(database: Database, key: str, holds: str) -> int:
-    """Return the number of nodes and relations to export from the graph *key*.
+    """Return the number of nodes and relations that an export of the graph *key* has.
 
-    *holds*: "memory", or "items" of a store. Errors: `SchemaError` for a node label or a relation type that this
-    version cannot export.
+    *holds*: ``"memory"``, or ``"items"`` of a LangGraph store. Errors: `SchemaError` if the graph has a node label or
+    relation type unknown to this version.
     """
     total = 0
     for names, count, inside in (
@@ -120,9 +121,8 @@ def _count_records(database: Database, key: str, holds: str) -> int:
 
 
 def _read_records(database: Database, key: str, options: ExportOptions) -> Iterator[records.Record]:
-    """Yield all nodes, then all relations, of the graph *key* as records for an export file."""
     last = database.query(key, cypher.LAST, {}, write=False)[0]["last"]
-    for name in records.RECORDS[options.holds]:
+    for name in records.RECORDS[options.holds]:  # nodes before relations, as an import needs them
         has_vectors = "$embeddings" in cypher.READ[name]
         size = PAGE_WITH_VECTORS if has_vectors and options.embeddings else PAGE
         params = {"embeddings": options.embeddings} if has_vectors else {}
@@ -132,7 +132,6 @@ def _read_records(database: Database, key: str, options: ExportOptions) -> Itera
 
 
 def _to_record(name: str, row: Row) -> records.Record:
-    """Convert a row of the database to a line of an export file; *name* is its node label or relation type."""
     properties = {name: value for name, value in sorted(row["properties"].items()) if value is not None}
     if name in records.RELATIONS:
         fields = {"type": name, "source": row["source"], "target": row["target"], "properties": properties}

@@ -94,9 +94,9 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_target(target: Target) -> Iterator[IO[bytes]]:
-    """Open a temporary file; when the block ends, its content is written to *target* (a path, a device, a stream).
+    """Yield a temporary file; after the block, write its content to *target*, a path, ``"-"`` (stdout) or an open file.
 
-    If *target* is a regular file, it is replaced atomically; otherwise the content is copied to it.
+    A regular file is replaced atomically. An output such as a device or a pipe receives a copy of the content.
     """
     path = None if not isinstance(target, str | Path) or str(target) == STANDARD else Path(target).resolve()
     if path is not None and (path.is_file() or not path.exists()):
@@ -111,20 +111,12 @@ def _open_target(target: Target) -> Iterator[IO[bytes]]:
 
 
 def _open_stream(target: Target, path: Path | None) -> AbstractContextManager[IO[bytes]]:
-    """Return a context manager for an output that is not a regular file: a device, an open file or standard output.
-
-    *target*: the open file, or ``"-"`` for standard output. *path*: the device, or None.
-    """
     if path is not None:
-        return _open(path, "wb")
+        return _open_private(path, "wb")
     return nullcontext(_standard("stdout") if isinstance(target, str | Path) else target)
 
 
-def _open(path: Path, mode: str) -> IO[bytes]:
-    """Open *path* for writing with *mode* (such as ``"wb"``); only its owner can read a new file.
-
-    Errors: `InputError` if *path* cannot be written.
-    """
+def _open_private(path: Path, mode: str) -> IO[bytes]:
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), mode)
     except OSError as error:
@@ -133,13 +125,13 @@ def _open(path: Path, mode: str) -> IO[bytes]:
 
 @contextmanager
 def _write_part(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a new file named *path* plus ``.part``, and rename it to *path* when the block ends without an error.
+    """Yield a new file ``<path>.part``, and rename it to *path* when the block ends without an error.
 
-    If the process is killed, the file remains, and the next export to *path* overwrites it. Errors: `InputError` if
+    If the process is killed, the new file remains, and the next export to *path* overwrites it. Errors: `InputError` if
     another process is writing the same file.
     """
     part = path.with_name(f"{path.name}.part")
-    with _open(part, "ab") as file:
+    with _open_private(part, "ab") as file:
         _lock(file, path)
         try:
             yield file
@@ -256,10 +248,6 @@ class LineReader:
         return InputError(f"{self.name}:{number}: {problem}")
 
     def _read_line(self) -> bytes:
-        """Return the next line of the file.
-
-        Errors: `InputError` if it is incomplete or too long, or the gzip data is broken.
-        """
         self._number += 1
         try:
             data: bytes = self._stream.readline(LONGEST_LINE + 1)

@@ -90,9 +90,10 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield ``(new graph, whether *key* has content)``; when the block ends, the new graph replaces the graph *key*.
+    """Yield ``(new graph, has_content)``; after the block, the new graph replaces the graph with the key *key*.
 
-    *target*: the namespace, for errors. Errors: `InputError` if *replace* is false and the namespace has content.
+    ``has_content`` says whether the old graph has content. *target*: its namespace, for error messages. Errors:
+    `InputError` if *replace* is false and the old graph has content, or was written during the block.
     """
     database = driver.store.database
     with shadow_graph(database, key) as shadow:
@@ -108,11 +109,7 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
-    """Raise an error if an export file does not fit this package version, or has vectors of another embedding model.
-
-    *header*: the first line of the file. *name*: the file's name, for the error. *embeddings*: whether its vectors are
-    used.
-    """
+    """Raise `SchemaError` for a file of another package version, `EmbeddingMismatch` for vectors of another model."""
     supported = (schema.MEMORY if header.holds == "memory" else schema.ITEMS).version
     if header.schema_ != supported or header.words > tokenise.VERSION:
         raise SchemaError(
@@ -130,9 +127,9 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 def _prepare_memory(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a memory in the graph *shadow*; return the object that writes imported records to it.
+    """Create the schema of a memory in the new graph *shadow*; return an object that writes imported records to it.
 
-    *renaming*: replaces ids in the records. *header*: the first line of the file. Missing vectors are computed.
+    Vectors that are missing in the file are computed.
     """
     model = driver.embedder.name
     dimension = header.dimension if header.model == model else None
@@ -147,9 +144,9 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a `KGStore` in the graph *shadow*; return the object that writes imported items to it.
+    """Create the schema of a `KGStore` (a LangGraph store) in the new graph *shadow*; return an object that writes it.
 
-    *renaming*: replaces ids in the records. *header*: the first line of the file. Missing vectors are not computed.
+    Vectors that are missing in the file are not computed.
     """
     if header.model is not None and options.embeddings:
         vector_model = header.dimension, header.model
@@ -161,7 +158,6 @@ def _prepare_store(
 
 
 def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> None:
-    """Write the versions and counters of *header*, an export's first line, to the graph *shadow*; check its schema."""
     meta = {**header.meta, "version": header.schema_, "words": header.words}
     driver.store.database.query(shadow.key, cypher.SET_META, {"meta": meta}, write=True)
     schema.check(driver.store.database, shadow.key, None, driver.embedder.name)
@@ -195,7 +191,7 @@ class VectorReader:
 
 
 class _ExactVector(EncodedVector):
-    """A vector that is sent to the database with 9 significant digits, so that 32-bit floats stay exact."""
+    """A vector that is written in queries with 9 significant digits, enough to keep 32-bit floats exact."""
 
     @cached_property
     def text(self) -> str:
@@ -236,10 +232,9 @@ class GraphWriter:
                 yield self.counts.total()
 
     def _write_batch(self, name: str, batch: list[NumberedRecord], make_error: MakeError) -> None:
-        """Write records of one kind to the graph in one query, with their vectors and words.
+        """Write *batch*, records of one node label or relation type *name*, in one query.
 
-        *name*: their node label or relation type. *make_error*: returns the error to raise for a line number and a
-        problem.
+        *make_error*: a function from a line number and a problem to the error to raise.
         """
         rows = []
         for number, record in batch:
@@ -258,7 +253,7 @@ class GraphWriter:
             self._write_words(name, [row["properties"]["id"] for row in rows], words)
 
     def _to_row(self, record: Record) -> Row:
-        """Convert a record to a row of the query that writes it: with new ids and decoded vectors.
+        """Return the query parameters that create *record*, with ids of the new namespace and decoded vectors.
 
         Errors: `ValueError` for an invalid vector, or an episode (a stored message) that is too long.
         """
@@ -275,14 +270,14 @@ class GraphWriter:
             row["properties"]["vectors"] = len(vectors)
             row["embeddings"] = vectors
         if record.label in INDEXED:
-            row |= self._index(record, row["properties"])
+            row |= self._search_data(record, row["properties"])
         return row
 
-    def _index(self, node: NodeLine, properties: Row) -> Row:
-        """Return word counts and vector of a node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
+    def _search_data(self, node: NodeLine, properties: Row) -> Row:
+        """Return the search data of a node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
 
-        If the file has no word counts, they are computed from the text. If it has no vector, ``embedding`` is None, and
-        ``text`` is the text to compute it from.
+        Missing word counts are computed, and their sum is stored in ``properties["n"]``. For a missing vector,
+        ``embedding`` is None, and ``text`` is the text from which to compute it.
         """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:
@@ -295,7 +290,7 @@ class GraphWriter:
         return {"words": words, "embedding": vector, "text": text}
 
     def _embed_texts(self, rows: list[Row]) -> None:
-        """Compute the missing vectors of *rows*: replace the ``text`` of each row by an ``embedding``."""
+        """Remove the ``text`` of each row, and unless it is None, set ``embedding`` to its vector, in place."""
         texts = [row.pop("text") for row in rows]
         missing = [row for row, text in zip(rows, texts, strict=True) if text is not None]
         if missing:
@@ -305,11 +300,7 @@ class GraphWriter:
             self.embedded += len(missing)
 
     def _write_words(self, label: str, ids: list[str], words: list[Mapping[str, float]]) -> None:
-        """Write the words of a batch of nodes to the word index.
-
-        *label*: the node label. *ids*: the ids of the nodes. *words*: for each node, the count of each word, ``{"oslo":
-        1}``.
-        """
+        """Write the word counts of nodes, one dict such as ``{"oslo": 1}`` for each of *ids*, to the word index."""
         terms = sorted(set().union(*words))
         if not terms:
             return
@@ -326,13 +317,13 @@ class GraphWriter:
 def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]]:
     """Yield *records* in batches of at most `BATCH`; two nodes with the same key are never in one batch.
 
-    A query does not see the nodes that it creates itself, so it would not notice such a duplicate.
+    A query does not see the nodes that it creates itself, so it would store such a duplicate.
     """
     batch: list[NumberedRecord] = []
     characters = 0
     batch_keys: set[Any] = set()
     for number, record in records:
-        keys = _keys(record)
+        keys = _unique_keys(record)
         if len(batch) == BATCH or characters > LARGE_BATCH or keys & batch_keys:
             yield batch
             batch, batch_keys, characters = [], set(), 0
@@ -343,8 +334,7 @@ def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]
         yield batch
 
 
-def _keys(record: Record) -> set[Any]:
-    """Return the values of a record that must be unique in the graph, such as its id; a relation has none."""
+def _unique_keys(record: Record) -> set[Any]:
     if not isinstance(record, NodeLine):
         return set()
     keys = {record.properties[key_property(record.label)]}
@@ -352,10 +342,6 @@ def _keys(record: Record) -> set[Any]:
 
 
 def _count_words(label: str, properties: Row) -> dict[str, int]:
-    """Return how often each word occurs in the text of an imported node, for the word index: ``{"oslo": 1}``.
-
-    *label*: the node label. *properties*: its properties, with the text.
-    """
     if label == "Episode":
         _, postings = index_words({"speaker": None, **properties}, (), ())
         return {posting["term"]: posting["in"][0]["f"] for posting in postings}

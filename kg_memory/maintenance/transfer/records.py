@@ -38,10 +38,6 @@ def _validate_text(text: str) -> str:
 
 
 def _validate_key(text: str) -> str:
-    """Return *text* unchanged if it can identify a node; raise `ValueError` if it is empty or too long.
-
-    Text with spaces around it is invalid too.
-    """
     if not text or text != text.strip() or len(text.encode()) > LONGEST_KEY:
         raise ValueError(f"a key must have 1 to {LONGEST_KEY} bytes and no spaces around it; choose another")
     return _validate_text(text)
@@ -60,8 +56,7 @@ def _validate_json(text: str) -> str:
 
 
 def _check_time(*open_ends: int) -> AfterValidator:
-    """Return a pydantic validator for times in microseconds: the years 1 to 9999, or one of the values *open_ends*."""
-
+    # *open_ends*: values that mean an unknown start or an open end
     def validate(value: int) -> int:
         if not FIRST <= value <= LAST and value not in open_ends:
             raise ValueError("the time must be in the years 1 to 9999; correct it")

@@ -59,7 +59,7 @@ class Renaming:
         return self._ids.get(id_, id_)
 
     def _derive_ids(self, node: NodeLine) -> list[str]:
-        """Return two ids of a node, in the exported and in the new namespace; [] if ids of its kind are not hashes."""
+        """Return the ids of *node* in the exported and in the new namespace; [] if these are not hashes of content."""
         properties, namespaces = node.properties, (self._source, self.target)
         match node.label:
             case "Entity":
