@@ -140,9 +140,8 @@ def _subject_lead(
 ) -> float:
     """Return the score of the best fact stated by the question's subject, minus that of the best fact stated by others.
 
-    The result is from -1 to 1. The subject is an entity in the question, or the asker for "I"; without a subject, the
-    result is 0. *shares*: scores by fact id. *tellers*: speakers by fact id. *speakers*: known speakers in this
-    namespace.
+    The result is from -1 to 1, and 0 if the question has no known subject (an entity, or the asker for "I"). *shares*:
+    scores by fact id. *tellers*: the speakers who stated a fact, by fact id. *speakers*: known speakers.
     """
     if not asked.subjects:
         return 0.0

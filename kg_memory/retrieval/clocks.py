@@ -56,7 +56,7 @@ def find_time(question: SearchQuery) -> Flow[QuestionTime]:
     since, until = window or (time, time + 1)
     instants = Instants(since, until, believed_at, question.unreviewed, vagueness)
     latest = until - 1 if vagueness is None else time
-    return QuestionTime(instants, _describe(instants, words, time), past=min(latest, believed_at) < time)
+    return QuestionTime(instants, _to_query_time(instants, words, time), past=min(latest, believed_at) < time)
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:
@@ -99,7 +99,6 @@ def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
 
 
 def _parse_interval(name: str, value: object, time: int) -> Interval:
-    """Return the period that *value*, such as "last March", means; *time* is now, *name* is for the error message."""
     if isinstance(value, date | str):
         try:
             return parse_when(value, instant(time) or EPOCH)
@@ -111,10 +110,10 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Find the time words of *question*; return ``(words, period, unit)``: ``("in May", (since, until), one month)``.
+    """Find the time words in *question*: "in May" gives ``("in May", (since, until), length of a month)``.
 
-    All three are None without time words. *asker*: the name of the person who asks. *time*: now. Times are
-    microseconds. The dates of events ("before I moved") come from facts that the memory had at *believed_at*.
+    The result is ``(None, None, None)`` without time words. *asker*: the name of the person who asks. *time*: now.
+    *believed_at*: dates of events ("before I moved") come from facts as stored then. Times are microseconds.
     """
     words: list[str] = []
     vagueness: list[int] = []
@@ -135,9 +134,9 @@ def _find_in_words(
 
 
 def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
-    """Return name hashes of the persons who may be the subject of *event*: for "she moved", all names in *question*.
+    """Return hashes of the names that may be the subject of *event*: for "she moved", all names in *question*.
 
-    The *asker* is one of them if the event has the subject "I" or none.
+    If the event has the subject "I" or none, the *asker* is one of them.
     """
     about = replace_unstorable(f"{event.subject or ''} {question}")
     who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
@@ -147,8 +146,8 @@ def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
     """Return the period before, after or during *event* ("before she moved"), by the dates of stored facts, or None.
 
-    *subjects*: name hashes of the persons whose event it may be. *time*: now. *believed_at*: use facts as the memory
-    had them at this time. All times are microseconds since the epoch.
+    *subjects*: hashes of the names of persons who may be meant. *time*: now. *believed_at*: use the facts as they were
+    stored at this time. All times are microseconds since the epoch.
     """
     rows = yield from fetch(
         EVENTS,
@@ -163,9 +162,9 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
             return (yield from _find_around(replace(event, predicate="LIVES_IN"), subjects, time, believed_at))
     if event.relation == "while":
         return (rows[-1]["known_from"], rows[-1]["invalid_at"]) if rows else None
-    at = _edge(rows, event.edge)
+    at = _latest_edge(rows, event.edge)
     if at is None and event.edge == "start" and event.relation == "before":
-        at = _edge(rows, "end") if event.object is None else None  # the end of the former state
+        at = _latest_edge(rows, "end") if event.object is None else None  # the end of the former state
     elif at is None and event.edge == "start" and rows:
         at = max(row["known_from"] for row in rows)  # an unknown start is no later than this
     if at is None:
@@ -173,18 +172,13 @@ def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: 
     return (at - 1, at) if event.relation == "before" else (at, max(time, at) + 1)
 
 
-def _edge(rows: Sequence[Row], edge: str) -> int | None:
-    """Return the latest start of the facts in *rows*, or their latest end if *edge* is "end"; None if unknown."""
+def _latest_edge(rows: Sequence[Row], edge: str) -> int | None:
     if edge == "end":
         return max((row["invalid_at"] for row in rows if row["invalid_at"] != OPEN_END), default=None)
     return max((row["valid_at"] for row in rows if row["valid_at"] != OPEN_START), default=None)
 
 
-def _describe(instants: Instants, words: str | None, time: int) -> QueryTime:
-    """Convert the time of a question to the form shown to users.
-
-    *words*: the time words in the question ("in May"), or None. *time*: now.
-    """
+def _to_query_time(instants: Instants, words: str | None, time: int) -> QueryTime:
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is true now" if instants.since == time else f"what was true at {_in_words(since)}"
@@ -289,7 +283,6 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 
 def _to_grounded(row: Row) -> Grounded:
-    """Convert *row* of the query `GROUNDS` to a `Grounded`: a fact, with the facts it was derived from."""
     fact = row["fact"]
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")
@@ -307,9 +300,9 @@ def _to_grounded(row: Row) -> Grounded:
 
 
 def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[TimedStatement, ...]:
-    """Convert *rows*, statements of a fact by messages, to `TimedStatement` values; skip rows without a message.
+    """Convert database rows of messages that state a fact to `TimedStatement` values; skip rows without a message.
 
-    *stated*: pairs ``(message id, id of a fact that it gives as a reason)``, see `TimedStatement.reasons`.
+    *stated*: pairs ``(message id, fact id)`` of facts that a message gives as reasons, for `TimedStatement.reasons`.
     """
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
@@ -320,11 +313,10 @@ def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()
 
 
 def _with_warning(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact in one of its periods, with one more key if its reader should be warned.
+    """Return *row*, a fact in one of its periods, with the key ``doubt`` or ``absent`` if a reader should be warned.
 
-    The key is `doubt` (the reason why the fact is doubtful) or `absent` (the fact ended, and nothing replaced it).
-    *absent*: pairs ``(fact id, end)`` of such facts. *doubts*: reasons by fact id; they are ignored for facts that have
-    ended by *point*. *sentences*: texts by fact id.
+    *doubts*: why facts are doubtful, by fact id; ignored if the period has ended by *point*. *sentences*: texts by fact
+    id. *absent*: pairs ``(fact id, end)`` of periods that ended and were not replaced.
     """
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
@@ -348,20 +340,18 @@ def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[li
     marked = yield from add_warnings(rows, point)
     asked = set(terms(question))
     absent = (to_fact(row) for row in marked if row.get("absent"))
-    return [fact for fact in absent if asked & _find_words(fact)][:MOST_ABSENT]
+    return [fact for fact in absent if asked & _terms_besides_subject(fact)][:MOST_ABSENT]
 
 
-def _find_words(fact: Fact) -> set[str]:
-    """Return the search terms in the sentence, predicate and quotes of *fact*, without those of its subject."""
+def _terms_besides_subject(fact: Fact) -> set[str]:
     texts = (fact.sentence, fact.predicate.replace("_", " "), *(source.quote for source in fact.sources))
     return set(terms(" ".join(texts))) - set(terms(fact.subject))
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``{(fact id, end)}`` for the states in *rows* that had ended at *point*, and that no other fact replaced.
+    """Return ``{(fact id, end)}`` for the states (lasting facts) in *rows* that ended by *point* and were not replaced.
 
-    A state (lasting fact) is replaced by a fact that supersedes it, or that gives the next value of a predicate such as
-    LIVES_IN.
+    A state is replaced by a fact that supersedes it, or by the next value of the same predicate, such as LIVES_IN.
     """
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     if not ended:
@@ -369,31 +359,29 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
     listed = [{"id": id_, "until": until} for id_, until in ended]
     superseded = yield from fetch(queries.SUPERSEDED, ended=listed, **asdict(point))
     absent = ended.keys() - {(row["id"], row["until"]) for row in superseded}
-    single = [{"id": id_, "until": until} for id_, until in absent if _is_single(ended[id_, until]["predicate"])]
+    single = [{"id": id_, "until": until} for id_, until in absent if _is_single_valued(ended[id_, until]["predicate"])]
     if single:
-        rest = yield from fetch(queries.SUCCESSORS, ended=single, single=_single_valued(), **asdict(point))
+        rest = yield from fetch(queries.SUCCESSORS, ended=single, single=_single_valued_in_present(), **asdict(point))
         absent -= {(row["id"], row["until"]) for row in rest}
     return absent
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact and one of its periods, is an accepted state ("lives in") and over at *point*.
+    """Return whether *row*, a fact in one of its periods, is a state that has ended by *point* and waits for no review.
 
-    Accepted: it waits for no review. State: its predicate is in the present tense, or has one value, such as LIVES_IN.
+    A state is a fact in the present tense, or with one value at a time: "Ann lives in Oslo", but not "Ann moved".
     """
     fact, belief = row["fact"], row["belief"]
     if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":
         return False
-    return is_present(fact["predicate"]) or _is_single(fact["predicate"])
+    return is_present(fact["predicate"]) or _is_single_valued(fact["predicate"])
 
 
-def _is_single(name: str) -> bool:
-    """Return whether a subject has only one value of the predicate *name* at a time: one place for "lives in"."""
+def _is_single_valued(name: str) -> bool:
     predicate = canonical_predicate(name)
     return predicate is not None and predicate.single_valued is True
 
 
 @cache
-def _single_valued() -> list[str]:
-    """Return the built-in predicates in the present tense with one value at a time: ``["LIVES_IN", ...]``."""
-    return [name for name in canonical_predicates() if is_present(name) and _is_single(name)]
+def _single_valued_in_present() -> list[str]:
+    return [name for name in canonical_predicates() if is_present(name) and _is_single_valued(name)]

@@ -65,10 +65,6 @@ def _construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, 
 
 
 def _make_results(question: SearchQuery, found: Found, winners: Winners, settings: Settings) -> SearchResults:
-    """Convert *winners*, the best results, to `SearchResults`, with a judgement whether they answer *question*.
-
-    *found* is the result of the search step. Summaries are emptied for a question about the past, or with a filter.
-    """
     results = SearchResults(
         question=question.text,
         time=found.time,
@@ -80,26 +76,24 @@ def _make_results(question: SearchQuery, found: Found, winners: Winners, setting
     )
     if found.past or _filters_episodes_or_facts(question):
         results = _without_summaries(results)
-    return _with_absent(results, winners.absent)
+    return _insert_absent(results, winners.absent)
 
 
-def _with_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
-    """Return *results* with the facts *absent* inserted after the third fact: they ended and were not replaced."""
+def _insert_absent(results: SearchResults, absent: Sequence[Fact]) -> SearchResults:
     facts = (*results.facts[:BEFORE_ABSENT], *absent, *results.facts[BEFORE_ABSENT:])
     return results.model_copy(update={"facts": facts}) if absent else results
 
 
 def _filters_episodes_or_facts(question: SearchQuery) -> bool:
-    """Return whether the filter of *question* has a condition on episodes (messages) or facts, not only on entities."""
     if question.where is None:
         return False
     return any(filters.field_of(comparison).of != "entity" for comparison in filters.comparisons(question.where))
 
 
 def _without_summaries(results: SearchResults) -> SearchResults:
-    """Return *results* with empty summaries of entities and communities.
+    """Return *results* with empty summaries, for a question about the past or with a filter.
 
-    Summaries describe the present and use all episodes. So they do not fit a question about the past or with a filter.
+    Summaries do not fit such a question: they describe the present, and are written from all messages.
     """
     entities = tuple(entity.model_copy(update={"summary": ""}) for entity in results.entities)
     communities = tuple(community.model_copy(update={"summary": ""}) for community in results.communities)
@@ -173,20 +167,18 @@ def read_winners(question: SearchQuery, found: Found, ranked: Ranked) -> Flow[Wi
     for kind in KINDS:
         best = [scored for scored in ranked.ranked.get(kind, []) if scored[0] not in fillers][: question.limit]
         values[kind] = _values(kind, stored[kind], best)[: question.limit]
-    values["episodes"] = yield from _complete(values["episodes"], episodes, question, found)
+    values["episodes"] = yield from _add_remarks(values["episodes"], episodes, question, found)
     return Winners(values, absent_facts, _texts(stored) if question.explain else {}, fillers)
 
 
 def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
-    """Return the texts of results, ``{kind: {id: text}}``; *stored* has their database rows by kind and id."""
-    return {kind: {id_: result_text(_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
+    return {kind: {id_: result_text(_to_value(kind, row)) for id_, (row, *_) in stored[kind].items()} for kind in KINDS}
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
-    """Read the results *ids* of one *kind* from the database, as ``{id: rows}``.
+    """Return the database rows of the results *ids* of one *kind* as ``{id: rows}``; a fact has a row for each period.
 
-    A fact has one row for each of its periods. Results that were deleted, or saved after the time of the question
-    (`believed_at`), are left out. *found*: the result of the search step.
+    Results that were deleted, or saved after the time ``believed_at`` of the question, are left out.
     """
     if not ids:
         return {}
@@ -213,7 +205,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
 
 
 def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -> Flow[list[Fact]]:
-    """Return the facts stated by the messages *episodes* (ids) that ended without a replacement: a car that was sold.
+    """Return facts stated by the messages *episodes* (ids) that ended and were not replaced: a car that was sold.
 
     The list is empty if *question* asks for no context (text for a prompt), has a filter, or is about a period.
     """
@@ -225,15 +217,10 @@ def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -
 
 
 def _values(kind: Kind, stored: RowsById, best: Sequence[Scored]) -> list[Any]:
-    """Return the results with the ids in *best*, pairs ``(id, score)``, as `Fact` and so on, in the same order.
-
-    *stored* has database rows by id. A fact is repeated for each of its periods.
-    """
-    return [_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
+    return [_to_value(kind, row, score) for id_, score in best for row in stored.get(id_, ())]
 
 
-def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
-    """Convert a database row to a result of *kind*: a `Fact`, `Entity`, `Community` or `Episode`, with its *score*."""
+def _to_value(kind: Kind, row: Row, score: float | None = None) -> Any:
     reader = READERS[kind]
     if kind == "facts":
         return reader.value(row, score)
@@ -241,13 +228,13 @@ def _value(kind: Kind, row: Row, score: float | None = None) -> Any:
     return value.model_copy(update={"namespace": row["namespace"]}) if "namespace" in row else value
 
 
-def _complete(
+def _add_remarks(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
     """Add remarks ("no longer so since May"), and the questions that they answer, to the messages *episodes*.
 
-    Messages to which a remark refers, and answers to questions among *episodes*, are inserted. The same number of
-    messages is dropped at the end. *stored*: database rows by id.
+    Messages to which remarks refer, and answers to questions in *episodes*, are inserted; as many are dropped at the
+    end. *stored*: database rows by message id.
     """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
@@ -264,15 +251,11 @@ def _complete(
         lines.setdefault(episode.id, episode)
         for other in (*(remark["by"] for remark in stored[episode.id]["remarks"]), answers.get(episode.id)):
             if other in referred and other in known:
-                lines.setdefault(other, _value("episodes", known[other], episode.score))
+                lines.setdefault(other, _to_value("episodes", known[other], episode.score))
     return [_with_remarks(episode, known, asked) for episode in list(lines.values())[: len(episodes)]]
 
 
 def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str, Asked]) -> Episode:
-    """Return *episode* (a message) with remarks, such as "no longer so since May", and the question it answers.
-
-    *known* has database rows with the remarks, *asked* the questions, both by message id.
-    """
     remarks = tuple(map(rows.to_remark, known[episode.id]["remarks"]))
     return episode.model_copy(update={"remarks": remarks, "asked": asked.get(episode.id)})
 
@@ -295,10 +278,10 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return, by message id, the question that ends the message before, for messages that have one.
+    """Return ``{message id: question}`` for messages that follow a message ending in a question, whoever asked it.
 
-    Whoever asked it. *episodes*: the messages to look at, and their neighbours. *beside*: database rows by message id,
-    with the neighbouring messages `before` and `after`.
+    *episodes*: the messages to look at, and their neighbours. *beside*: database rows by message id, with the
+    neighbouring messages `before` and `after`.
     """
     pairs: dict[str, Asked] = {}
     for episode in episodes:

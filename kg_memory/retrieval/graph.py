@@ -188,8 +188,8 @@ def decode(state: Mapping[str, Any]) -> Plain:
 
 
 def _decode_context(state: Mapping[str, Any]) -> Context:
-    """Rebuild the `Context` (the text for a model) from the JSON values `context`, `results` and `lines` of *state*."""
     results = SearchResults.model_validate(state["results"])
+    # Only lines in the context have tokens; the others were left out.
     lines = [Line(**line) for line in state["lines"] if "tokens" in line]
     left_out = [Explanation(**line) for line in state["lines"] if "tokens" not in line]
     text = state["context"]
@@ -197,6 +197,5 @@ def _decode_context(state: Mapping[str, Any]) -> Context:
 
 
 def _plain_lines(context: Context) -> list[Plain]:
-    """Return the lines of *context* as JSON objects, followed by the results that were left out, with reasons."""
     left_out = (line.model_dump(include={"kind", "id", "text", "left_out"}) for line in context.left_out)
     return [line.model_dump() for line in context.lines] + list(left_out)

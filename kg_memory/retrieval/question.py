@@ -110,7 +110,6 @@ _NAMES = tuple(_DEFAULTS)
 
 
 def _plain_period(during: Any) -> Any:
-    """Convert the option *during* to JSON: a pair of dates becomes a list of ISO 8601 texts, all else is unchanged."""
     is_pair = isinstance(during, Iterable) and not isinstance(during, str)
     return list(map(iso_or_text, during)) if is_pair else during
 
@@ -219,12 +218,11 @@ def without_names(text: str, keys: AbstractSet[str]) -> str:
         for start in range(len(words) - length, -1, -1):
             if not keys.isdisjoint(map(alias_key, _forms(" ".join(words[start : start + length])))):
                 del words[start : start + length]
-    rest = _UNSPACED.sub(lambda run: _without_unspaced(run[0], keys), " ".join(words))
+    rest = _UNSPACED.sub(lambda run: _remove_unspaced_names(run[0], keys), " ".join(words))
     return rest if terms(rest) else text
 
 
-def _without_unspaced(run: str, keys: AbstractSet[str]) -> str:
-    """Return *run*, text without spaces such as Chinese, after removing the names whose hashes are in *keys*."""
+def _remove_unspaced_names(run: str, keys: AbstractSet[str]) -> str:
     for length in range(min(LONGEST_UNSPACED, len(run)), 1, -1):
         for start in range(len(run) - length, -1, -1):
             if alias_key(run[start : start + length]) in keys:
@@ -254,14 +252,13 @@ def _possible_names(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _has_terms(word: str) -> bool:
-    """Return whether *word* is a search term: False for a stop word such as "the"."""
     return bool(terms(word))
 
 
 def _forms(stretch: str) -> list[str]:
-    """Return the spellings of the phrase *stretch* under which a name may be stored.
+    """Return all spellings of the phrase *stretch* under which a name may be stored.
 
-    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``; "Ann Lee" also gives "Ann-Lee", and "Ann-Lee" gives "Ann Lee".
+    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``, ``"Ann Lee" -> ["Ann Lee", "Ann-Lee"]``.
     """
     bare = _EDGES.sub("", stretch)
     plain = without_possessive(bare)

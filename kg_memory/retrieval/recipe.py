@@ -103,38 +103,37 @@ class ByTime(Part):
         shares = {id_: _nearness(feature, question.instants) for id_, feature in features.items()}
         weight = self.episodes
         if any(feature.periods for feature in features.values()):
-            weight = (1 + self.facts) / 2 if _is_a_day(question.instants) else self.facts
+            weight = (1 + self.facts) / 2 if _is_day_or_weekend(question.instants) else self.facts
         return limit_rank_drop(blend(ranking, shares, weight), ranking)
 
 
-def _is_a_day(instants: Instants) -> bool:
-    """Return whether the question names a day, a part of it, or a weekend."""
+def _is_day_or_weekend(instants: Instants) -> bool:
     return instants.until - instants.since <= WIDTH["weekend"]
 
 
 def _nearness(feature: Features, instants: Instants) -> float:
-    """Return how near a fact or episode (message) is to the time of the question, from 0 (far) to 1 (at that time).
+    """Return how near a fact or message is to the time of the question, from 0 (far) to 1 (at that time).
 
-    Of several periods of a fact, the nearest counts.
+    *feature* has the periods of the fact, of which the nearest counts, or the time of the message.
     """
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
         max(instants.nearness(max(since, known), until), UNSURE * instants.nearness(since, until))
-        * (_share_of_day(since, until, instants) if _is_a_day(instants) else 1.0)
+        * (_share_of_day(since, until, instants) if _is_day_or_weekend(instants) else 1.0)
         for since, known, until in periods
     )
 
 
 def _share_of_day(since: int, until: int, instants: Instants) -> float:
-    """Return the factor for the score of a fact by its nearness to the day that the question names.
+    """Return the factor by which to lower the score of a fact that is not about the day that the question names.
 
     It is 1 for a fact that began on that day, `LASTING` for one that began before it, and half of `LASTING` for one
-    that began after it and lasted longer than a weekend. *since*, *until*: the period of the fact, in microseconds. A
-    day in the question is a day in UTC, the day of a fact one in its message's time zone. If the question names an
-    instant, a fact that ended by then gets 1.
+    that began after it and lasted longer than a weekend. *since*, *until*: the period of the fact, in microseconds.
     """
     if since >= instants.until and until - since > WIDTH["weekend"]:
         return LASTING / 2
+    # A day in the question is one in UTC, a fact's day one in the zone of its message. If the question names an
+    # instant, a fact that ended by then counts too.
     is_on = since >= instants.since - ZONES or (until <= instants.until and instants.until - instants.since <= 1)
     return 1.0 if is_on else LASTING
 
@@ -164,10 +163,7 @@ WALKS: tuple[type[Any], ...] = (BreadthFirst, *load_plugins("walks"))
 
 
 def _accept(protocol: type) -> WrapValidator:
-    """Return a pydantic validator that accepts any object which implements *protocol* (`Reranker` or `Walk`).
-
-    Other values, such as ``{"by": "recency"}``, are validated as registered classes.
-    """
+    """Return a pydantic validator that returns objects which implement *protocol* as they are, and validates others."""
 
     def validate(value: Any, check: Callable[[Any], Any]) -> Any:
         return value if isinstance(value, protocol) and not isinstance(value, type) else check(value)
@@ -280,10 +276,9 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return all named recipes (search configurations): ``{"default": DEFAULT, "recency": Recipe(...), ...}``.
+    """Return all named search configurations: ``{"default": DEFAULT, "recency": Recipe(...), ...}``.
 
-    They are the built-in recipes and, under the name of each registered reranker or graph traversal, the default recipe
-    that uses it.
+    The name of a reranker or of a graph traversal stands for the default recipe with it.
     """
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:

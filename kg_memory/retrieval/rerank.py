@@ -89,9 +89,9 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
 
 
 def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
-    """Return the recipe's rerankers that can have an effect on *question*, and up to two more.
+    """Return the rerankers of the recipe, except those that cannot change the ranking for this question.
 
-    `ByRecency` is added if the *settings* have a decay rate, and `ByTime` if the question names a time.
+    `ByTime` is added if the question names a time, and `ByRecency` if the *settings* have a decay rate.
     """
     rerankers = question.recipe.rerankers
     if view.instants.vagueness is None:  # the question names no time
@@ -107,10 +107,9 @@ def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Setti
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Let *reranker* reorder *rankings*; return the new rankings of the kinds, such as facts, that it reorders.
+    """Return new rankings by *reranker*, only for the kinds of result, such as facts, that it reorders.
 
-    *table*: the features of the search results, such as age; missing features are added. *view*: the question as
-    rerankers see it.
+    Missing features of the results, such as the age, are read from the database and added to *table*.
     """
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)
@@ -118,21 +117,18 @@ def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionV
 
 
 def _cut(rankings: Rankings, limit: int | None) -> Rankings:
-    """Return the best *limit* results of each kind, with rounded scores; None returns all.
-
-    For messages, `SPARE` more are returned, to replace messages without content.
-    """
     cut = {}
     for kind, ranking in rankings.items():
+        # The spare messages replace messages without content.
         most = limit + SPARE if limit is not None and kind == "episodes" else limit
         cut[kind] = [(id_, round(value, DIGITS)) for id_, value in ranking[:most]]
     return cut
 
 
 def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list[Stage]]]:
-    """Return all scores that each search result had: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
+    """Return the scores of each result after each stage: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
 
-    *stages*: pairs of a reranker's name and the rankings after it, in order; the first name is "fused".
+    *stages*: ``(name of the stage, rankings after it)`` in order.
     """
     scores: dict[Kind, dict[str, list[Stage]]] = {kind: {} for kind in stages[0][1]}
     for stage, rankings in stages:
@@ -218,10 +214,9 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield ``(kind, database query)`` for the features, such as "hops", that *rerankers* need.
+    """Yield ``(kind, Cypher query)`` for each query that reads features needed by *rerankers*, such as "confidence".
 
-    *rankings*: the search results by kind; kinds without results are skipped. Errors: `InputError` if a reranker needs
-    a feature that a kind does not have.
+    Kinds without results in *rankings* are skipped. Errors: `InputError` if a kind lacks a needed feature.
     """
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.for_kind(kind):
@@ -233,18 +228,15 @@ def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tupl
 
 
 def _rows_with_entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Yield ``(row, entity ids)`` for the rows of *table* that are of one of *kinds* and list `entities`.
-
-    A row is a dict of the features of one search result, such as age. It is the one in *table*, not a copy.
-    """
+    """Yield ``(row, entity ids)`` for each search result of *kinds* with entities; the row in *table*, not a copy."""
     for kind in kinds:
         yield from ((row, row["entities"].split()) for row in table.get(kind, {}).values() if "entities" in row)
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set `hops` of each search result in *table*: the number of facts on the path from *start* to its nearest entity.
+    """Set ``row["hops"]`` of each search result in *table*: its distance from the entities *start* (ids), in facts.
 
-    *start*: ids of entities. `hops` is None if there is no path of at most *max_hops* facts.
+    The distance is that of the nearest entity of the result; None if it is over *max_hops*.
     """
     targets = {id_ for _, entities in _rows_with_entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
@@ -275,9 +267,9 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Set `mentions` of search results in *table*: how many times messages mention their entities.
+    """Set ``row["mentions"]`` of each search result in *table*: how many times messages mention its entities.
 
-    *key*: count only messages of the conversation with this key; None counts all. Facts are left unchanged.
+    *key*: a conversation, to count only its messages; None counts all. Facts are left unchanged.
     """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _rows_with_entities(table, kinds) for id_ in entities})
@@ -303,7 +295,6 @@ def read_features_of_best(table: Table, rankings: Rankings, reranker: Reranker, 
 
 
 def _set_feature(table: Table, kind: Kind, name: str, values: Mapping[str, Any]) -> None:
-    """Add one feature to search results in *table*: ``table[kind][id][name] = value`` for each ``{id: value}``."""
     rows = table.setdefault(kind, {})
     for id_, value in values.items():
         rows.setdefault(id_, {})[name] = value
@@ -322,22 +313,21 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Set `answer` of search results in *table*: a cross-encoder's score of how well their texts answer the question.
+    """Set ``row["answer"]`` of the results *best* (ids by kind): how well the text answers the question, from 0 to 1.
 
-    *best*: the ids of these results by kind.
+    The scores are those of a cross-encoder model; None for a result without a text.
     """
     answers = yield from in_step(fetch(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
     for kind, rows in zip(best, answers, strict=True):
         only_name = view.past and kind in OF_NOW
-        texts |= {row["id"]: _text(row, only_name=only_name) for row in rows}
+        texts |= {row["id"]: _text_to_score(row, only_name=only_name) for row in rows}
     scores = yield from score(replace_unstorable(view.text)[:LONGEST], list(texts.values()))
     by_id = dict(zip(texts, scores, strict=True))
     for kind, ids in best.items():
         _set_feature(table, kind, "answer", {id_: by_id.get(id_) for id_ in ids})
 
 
-def _text(row: Row, *, only_name: bool) -> str:
-    """Return the text of the candidate *row* that the cross-encoder scores: "name: text", or only the name."""
+def _text_to_score(row: Row, *, only_name: bool) -> str:
     parts = (row["name"], None if only_name else hide_payloads(row["text"] or "", row.get("kind")))
     return ": ".join(part for part in parts if part)[:LONGEST]

@@ -103,9 +103,9 @@ def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Run a list of database reads as one query, and return the rows of each.
+    """Run a batch of searches as one query and return ``{"id": ..., "score": ...}`` rows for each.
 
-    Any other *effect* (I/O request) is performed unchanged, and its result returned.
+    Any other *effect* (I/O request) is passed on unchanged. Parameters of the same name must have equal values.
     """
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
@@ -139,7 +139,6 @@ def filter_hits(scopes: Mapping[Kind, Scope], hits: Mapping[Kind, list[Scored]])
 
 
 def _filter(scope: Scope, hits: list[Scored]) -> Flow[list[Scored]]:
-    """Return the search results *hits* that match the filter of *scope*."""
     passing = scope.filter_step("d", "score")
     if not passing.cypher or not hits:
         return hits
@@ -240,7 +239,6 @@ def pick_rare(frequencies: Mapping[str, int], texts: int, factor: float = 1.0) -
 
 
 def _rarest_first(frequencies: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return ``(frequency, word)`` for each word with a frequency above 0, the rarest word first."""
     return sorted((often, term) for term, often in frequencies.items() if often)
 
 

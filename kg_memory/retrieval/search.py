@@ -112,12 +112,12 @@ def find_candidates(question: SearchQuery, time: QuestionTime, namespaces: Seque
     found = {namespace: lookup for namespace, lookup in zip(namespaces, read, strict=True) if lookup}
     if not found:
         nothing = Found(time.instants, time.time, time.past, dict.fromkeys(KINDS, NO_HITS))
-        return nothing if _text_of(question) else replace(nothing, doubt=answerable.WORDLESS)
+        return nothing if _searchable_text(question) else replace(nothing, doubt=answerable.WORDLESS)
     _require_centers(question, found.values())
     namespace, largest = max(found.items(), key=lambda item: item[1].sizes["episodes"])
     largest = yield from at(namespace, _embed(largest, question.recipe))
     lookups = dict(zip(found, share_statistics(list(found.values()), largest), strict=True))
-    searches = [at(namespace, _search(question, time, lookup)) for namespace, lookup in lookups.items()]
+    searches = [at(namespace, _search_namespace(question, time, lookup)) for namespace, lookup in lookups.items()]
     searched = dict(zip(lookups, (yield from every(searches, GRAPHS_AT_ONCE)), strict=True))
     best = _merge_hits([one.hits for one in searched.values()])
     flows = [at(name, _follow_graph(question, time, lookups[name], one, best)) for name, one in searched.items()]
@@ -126,7 +126,6 @@ def find_candidates(question: SearchQuery, time: QuestionTime, namespaces: Seque
 
 
 def _require_centers(question: SearchQuery, lookups: Collection[Lookup]) -> None:
-    """Raise `InputError` if a name in `center` is unknown in all namespaces; *lookups* have the known names."""
     known = {key for lookup in lookups for key in lookup.known}
     unknown = [name for name in question.center if alias_key(replace_unstorable(name)) not in known]
     if unknown:
@@ -159,7 +158,6 @@ def share_statistics(lookups: Sequence[Lookup], embedded: Lookup) -> list[Lookup
 
 
 def _mean_length(kind: Kind, lookups: Sequence[Lookup]) -> float | None:
-    """Return the mean length of the texts of one *kind* in all namespaces of *lookups*; None if there are none."""
     known = [one for one in lookups if one.lengths.get(kind)]
     return fmean([one.lengths[kind] or 0.0 for one in known], [one.sizes[kind] for one in known]) if known else None
 
@@ -177,23 +175,17 @@ def merge_found(founds: Sequence[Found]) -> Found:
 
 
 def _merge_hits(hits: Sequence[Mapping[Kind, Hits]]) -> dict[Kind, Hits]:
-    """Return the results of several namespaces by kind, in one ranking for each way to search."""
     return {
         kind: Hits(*(sort_scores(hit for each in hits for hit in each[kind].of(way)) for way in RETRIEVERS))
         for kind in KINDS
     }
 
 
-def _most(kind: Kind, limit: int) -> int:
-    """Return how many results of one *kind* each way to search reads, if the search returns *limit*."""
+def _depth(kind: Kind, limit: int) -> int:
     return min(max(DEPTH[kind], limit), DEEPEST)
 
 
-def _search(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[Searched]:
-    """Search one namespace by words and by meaning.
-
-    *lookup*: the data read from it before, such as the counts of the question's words. *time*: when results must hold.
-    """
+def _search_namespace(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[Searched]:
     recipe, asked = question.recipe, lookup.asked
     scopes = yield from _measure_scopes(lookup, question, time)
     searches: list[Flow[Any]] = []
@@ -218,14 +210,14 @@ def _search(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[S
 def _follow_graph(
     question: SearchQuery, time: QuestionTime, lookup: Lookup, searched: Searched, best: Mapping[Kind, Hits]
 ) -> Flow[Found]:
-    """Return the results of one namespace that are among *best*, the best of all namespaces, and their neighbours.
+    """Return the results of one namespace that are among *best*, and those found from them along the graph.
 
-    *searched*: the search of this namespace by words and meaning. Neighbours are found by following the graph.
+    *searched*: the results of this namespace by words and by meaning. *best*: the best of all namespaces, by kind.
     """
     recipe, scopes = question.recipe, searched.scopes
-    hits = {kind: _only(own, best[kind], _most(kind, question.limit)) for kind, own in searched.hits.items()}
+    hits = {kind: _keep_best(own, best[kind], _depth(kind, question.limit)) for kind, own in searched.hits.items()}
     asked, named = lookup.asked, lookup.origins.named
-    origins = replace(lookup.origins, seeds=_only(hits["entities"], best["entities"], HIT_SEEDS))
+    origins = replace(lookup.origins, seeds=_keep_best(hits["entities"], best["entities"], HIT_SEEDS))
     needs = {"statements": bool(asked.subjects), "episode_details": lookup.any_unread or lookup.vector is not None}
     around = yield from look_around(hits, recipe, scopes, origins, lookup.vector, time.instants, **needs)
     hits = yield from add_graph_hits(hits, recipe, scopes, origins, around)
@@ -239,44 +231,39 @@ def _follow_graph(
     tellers = {id_: tuple(speakers.values()) for id_, speakers in stated.items()} if asked.subjects else {}
     near = {id_: row["nearness"] for id_, row in around.episodes.items() if row["nearness"] is not None}
     evidence = answerable.weigh_evidence(asked, hits, tellers, near, searched.baseline)
-    doubt = answerable.explain_doubt(_text_of(question), asked, evidence)
+    doubt = answerable.explain_doubt(_searchable_text(question), asked, evidence)
     return replace(found, relevance=answerable.probability(evidence), doubt=doubt, evidence=evidence)
 
 
-def _only(own: Hits, best: Hits, most: int) -> Hits:
-    """Return the results of *own* that are in the top *most* of *best*, in the ranking by words or by meaning."""
+def _keep_best(own: Hits, best: Hits, most: int) -> Hits:
     kept = {*best.words[:most], *best.meaning[:most]}
     return Hits(*([hit for hit in own.of(way) if hit in kept] for way in RETRIEVERS))
 
 
 def _find_unread(episodes: Hits, around: Surroundings) -> list[str]:
-    """Return the ids of found messages that no model has read yet."""
     near = {id_ for id_, _ in episodes.meaning}
     ids = [id_ for id_, _ in episodes.words if id_ not in near]  # only the search by words finds unread messages
     return [id_ for id_ in ids if id_ in around.episodes and around.episodes[id_]["unread"]]
 
 
-def _text_of(question: SearchQuery) -> str:
-    """Return the text of *question*, cut to a maximum length; "" if it has no words to search for."""
+def _searchable_text(question: SearchQuery) -> str:
     text = replace_unstorable(question.text)[:LONGEST_QUESTION]
     return text if has_words(text) or terms(text) else ""
 
 
 def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
-    """Read the word statistics, question vector and named entities for a search; see `Lookup` for all of it.
+    """Read the data that is needed before the search of one namespace, such as word counts and named entities.
 
-    Returns None if the question has no words or the namespace is empty.
-
-    *time*: the time that the question is about.
+    Return None if *question* has no words or the namespace is empty.
     """
-    text = _text_of(question)
+    text = _searchable_text(question)
     if not text:
         return None
     recipe = question.recipe
     asker = asker_keys(text, question.asker)
     about_asker = name_asker(text, question.asker) if asker and question.asker and is_subject(text) else text
     words = list(dict.fromkeys([*terms(text), *terms(about_asker)]))[:MOST_TERMS]
-    keys = [*name_keys(text), *asker] if _needs_names(recipe) else []
+    keys = [*name_keys(text), *asker] if _needs_named_entities(recipe) else []
     centers = [alias_key(replace_unstorable(name)) for name in question.center]
     keys += centers
     thread = thread_key(replace_unstorable(question.thread or ""))
@@ -313,10 +300,10 @@ def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
 
 
 def _embed(lookup: Lookup, recipe: Recipe) -> Flow[Lookup]:
-    """Return *lookup* with two embeddings of its question: of all words, and without names of people, for messages.
+    """Return *lookup* with the embeddings of its question: `vector`, and `episode_vector` without names of people.
 
-    If the embedding model fails, `degraded` has its error; but if *recipe* searches by meaning only, the error is
-    raised. Raises `EmbeddingMismatch` for vectors of another model.
+    If the model fails, `degraded` is set to its error; if *recipe* searches only by meaning, the error is raised.
+    Errors: `EmbeddingMismatch` if the stored vectors are those of another model.
     """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return lookup
@@ -337,10 +324,10 @@ def _embed(lookup: Lookup, recipe: Recipe) -> Flow[Lookup]:
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
-    """Return the entities *named* in a question, without the asker if the question is about others.
+    """Return the entities *named* in *question*, without the asker if other entities are the subject.
 
-    "Where does my sister Lily live?" is about Lily only. *named*: database rows. *asker* and *centers*: hashes of
-    names; entities in *centers* stay.
+    "Where does my sister Lily live?" is about Lily only. *asker*, *centers*: hashes of names; entities with a name in
+    *centers* stay.
     """
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
@@ -358,11 +345,10 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.F
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return the database queries that count how many nodes of each kind contain each of *words*.
+    """Return one or two database queries that count the nodes of each kind which contain each of *words*.
 
-    There are one or two queries, for the kinds that *recipe* searches by words. The first one also returns the entities
-    with a name in *keys* (hashes of names), as named at *instants*, the time that the question is about. The last one
-    also returns whether a model must still read some messages.
+    The first query also returns the entities with a name in *keys* (hashes of names), as named at *instants*; the last
+    one, whether facts of some messages are not extracted yet.
     """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
@@ -374,17 +360,15 @@ def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants
     return [fetch(first, terms=words, **names), *(fetch(query, terms=words) for query in rest)]
 
 
-def _needs_names(recipe: Recipe) -> bool:
-    """Return whether a search with *recipe* needs the entities that the question names."""
+def _needs_named_entities(recipe: Recipe) -> bool:
     walks = any(recipe.weights(kind).graph for kind in KINDS)
     return walks or any("hops" in reranker.features.all_features for reranker in recipe.rerankers)
 
 
 def _measure_scopes(lookup: Lookup, question: SearchQuery, time: QuestionTime) -> Flow[dict[Kind, retrievers.Scope]]:
-    """Return a `Scope` for each kind: the filter, the number of matching nodes, and the maximum number of results."""
     scopes = []
     for kind in KINDS:
         if kind in question.recipe.kinds:
-            limit, size = _most(kind, question.limit), lookup.sizes[kind]
+            limit, size = _depth(kind, question.limit), lookup.sizes[kind]
             scopes.append(retrievers.Scope(kind, size, limit, time.instants, question.where, lookup.names))
     return {scope.kind: scope for scope in (yield from in_step(map(retrievers.narrow_scope, scopes)))}

@@ -210,10 +210,10 @@ def read_fact_links(
 
 
 def _read_details(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return the details of found *episodes* (messages) as database rows by id: ``{"m1": {"speaker": "Ann", ...}}``.
+    """Return a database row for each of the found messages *episodes*, by id: ``{"m1": {"speaker": "Ann", ...}}``.
 
-    More keys: ``mentions``, whether the message mentions an entity in *named* (name hashes by entity id); ``unread``,
-    whether its facts are not extracted yet; ``nearness``, its similarity to *vector* (an embedding), or None.
+    `mentions`: whether the message mentions an entity in *named* (name hashes by entity id). `unread`: whether its
+    facts are not extracted yet. `nearness`: its similarity to the embedding *vector*, or None.
     """
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_details(mentions=bool(named), nearness=vector is not None and bool(nearest))
@@ -222,7 +222,10 @@ def _read_details(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Ve
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
-    """Return the episodes (messages) that state each of *facts*: ``{fact id: {episode id: speaker}}``."""
+    """Return the messages that state each of *facts* (ids), with their speakers: ``{fact id: {message id: speaker}}``.
+
+    Statements of facts in *links* are not read from the database again.
+    """
     known = {id_: links[id_].statements for id_ in facts if id_ in links}
     missing = [id_ for id_ in facts if known.get(id_) is None]
     rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
@@ -274,14 +277,14 @@ def score_episodes(
 
 
 def _find_spoken(named: Mapping[str, Sequence[str]], speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes (messages) spoken by a *named* entity; *named* has name hashes by entity id."""
+    """Return the ids of messages with a speaker in *named* (name hashes by id); *speakers*: by message id."""
     keys = {key for own in named.values() for key in own}
     ours = {speaker for speaker in set(speakers.values()) if keys and speaker and alias_key(speaker) in keys}
     return {id_ for id_, speaker in speakers.items() if speaker in ours}
 
 
 def _find_people(speakers: Mapping[str, str | None]) -> set[str]:
-    """Return the ids of the episodes (messages) spoken by people, not assistants; none if no assistant took part."""
+    """Return the ids of messages not said by an assistant; none if no assistant spoke, as it would be all of them."""
     assistants = {speaker for speaker in set(speakers.values()) if is_assistant(speaker)}
     return {id_ for id_, speaker in speakers.items() if speaker not in assistants} if assistants else set()
 
@@ -341,10 +344,10 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: in
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Return a database row with one text for each of *hops* steps from the entities *ids*: the facts reached in it.
+    """Follow facts from the entities *ids* for *hops* steps, and return a row with a text of the facts of each step.
 
-    *instants*: when facts must hold. *facts*: the most facts of each entity at the first hop; each further hop has half
-    as many. *neighbours*: the most entities that are read as neighbours of *ids*. *most*: the most facts to sort.
+    *instants*: when facts must be true. *facts*: the most facts per entity in the first step, halved in each further
+    step. *neighbours*: the most neighbours of *ids* to read. *most*: the most facts to sort.
     """
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
@@ -355,10 +358,10 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float]) -> Activity:
-    """Return ``{entity id: weight}`` for the entities that share the largest number of facts with *origins*.
+    """Return the `NEIGHBOURS` entities that share the most facts with *origins*: ``{entity id: weight}``.
 
-    *origins*: entities with weights. An entity gets the highest weight of those with which it shares a fact. *near*:
-    the facts. *reached*: entities to exclude. At most `NEIGHBOURS` entities are returned.
+    The weight of an entity is the highest weight of an origin with which it shares a fact. *near*: the facts by id.
+    *origins*: weights by entity id. *reached*: entities to leave out.
     """
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:NEIGHBOURS]}

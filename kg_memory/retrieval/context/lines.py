@@ -99,9 +99,9 @@ class LineMaker:
         """
         match group[0]:
             case Fact() as first:
-                return self._fact(first, (value for value in group if isinstance(value, Fact)))
+                return self._make_fact_line(first, (value for value in group if isinstance(value, Fact)))
             case Episode() as first:
-                return self._episode(first, group)
+                return self._make_episode_line(first, group)
             case Entity() as first:
                 return EntityLine(self._mark(first), self._clean(first.type), self._clean(first.summary))
             case Community() as first:
@@ -109,7 +109,7 @@ class LineMaker:
         raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(group[0]).__name__}")
 
     def _mark(self, value: Fact | Episode | Entity | Community, text: str | None = None) -> str:
-        """Return *text*, by default the name of *value*, after its namespace if that is not `home`: "[team] Acme".
+        """Return *text* (by default, the name of *value*) after its namespace, if that is not `home`: "[team] Acme".
 
         A text of `home` that begins with a bracket is marked too, so that it cannot pass for one of another namespace.
         """
@@ -117,8 +117,7 @@ class LineMaker:
         is_plain = value.namespace == self.home and not text.startswith("[")
         return text if value.namespace is None or is_plain else f"[{self._clean(value.namespace)}] {text}"
 
-    def _fact(self, first: Fact, group: Iterable[Fact]) -> FactLine:
-        """Return the line of the fact *first*, with the sources of all facts in *group*, which say the same."""
+    def _make_fact_line(self, first: Fact, group: Iterable[Fact]) -> FactLine:
         same = list(group)
         sources = (self._reference(source.source_id, source.episode) for fact in same for source in fact.sources)
         begin, end = bounds_in_words(first)
@@ -147,17 +146,14 @@ class LineMaker:
         is_old = (self.now - said).days > half_life(fact.predicate, unknown=inf)
         return f", {'said ' if fact.valid_at else ''}{age_in_words(said, self.now)}" if is_old else ""
 
-    def _episode(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
-        """Return the context line of the message *first*, with the question it answers, and the times of its facts.
-
-        *group*: all search results that this line shows, such as messages with the same words and facts that repeat it.
-        """
+    def _make_episode_line(self, first: Episode, group: Sequence[Value]) -> EpisodeLine:
+        """Return the line of the message *first*; *group* has all results on this line, such as facts that quote it."""
         episodes = [value for value in group if isinstance(value, Episode)]
         facts = [value for value in group if isinstance(value, Fact)]
         sources = [self._reference(episode.source_id, episode.id) for episode in episodes]
         asked = self._clean(f"{first.asked.speaker}: {first.asked.question}") if first.asked else ""
         day, when = date_in_words(midnight(first.at)), date_in_words(first.at)
-        remarks = [*(self._when_of_fact(fact, first) for fact in facts), *map(self._remark, first.remarks)]
+        remarks = [*(self._when_of_fact(fact, first) for fact in facts), *map(self._remark_in_words, first.remarks)]
         quotes = (source.quote for fact in facts for source in fact.sources if source.episode == first.id)
         text, speaker = tell_episode(first, 2 * SEARCHED)
         text = self._mark(first, self.escape(one_line(text, self.words.union(*map(terms, quotes)), self.length)))
@@ -165,13 +161,9 @@ class LineMaker:
         return EpisodeLine(text, day, when, self._clean(speaker), tuple(dict.fromkeys(sources)), tuple(remarks), asked)
 
     def _when_of_fact(self, fact: Fact, episode: Episode) -> str:
-        """Return the dates and doubts of *fact*, as words to append to the line of *episode*, the message stating it.
-
-        The result is "" if *fact* begins on the day of *episode*, and is neither ended, disputed nor doubtful.
-        """
         return "; ".join(filter(None, (when_beside(fact, episode, self.now), self._standing(fact))))
 
-    def _remark(self, remark: Remark) -> str:
+    def _remark_in_words(self, remark: Remark) -> str:
         """Convert *remark* to text for the end of a line: "no longer so since May 2023: see [3f2a1b9c]"."""
         reference = f"[{self._reference(remark.by_source_id, remark.by)}]" if remark.by else ""
         if remark.kind == "contradicts":
@@ -184,11 +176,9 @@ class LineMaker:
         return what + (f": see {reference}" if reference else "")
 
     def _reference(self, source_id: str | None, episode: str) -> str:
-        """Return a short name of a message: its *source_id* or, if that is long or None, the start of its id."""
         return self._clean(source_id if source_id and len(source_id) <= LONGEST_REFERENCE else episode[:8])
 
     def _clean(self, text: str) -> str:
-        """Return *text* on one line, escaped, and shortened if it is too long."""
         return self.escape(one_line(text, self.words, self.length))
 
 

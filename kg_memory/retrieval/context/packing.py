@@ -60,8 +60,8 @@ class Choice:
     def find_duplicate(self, line: Line, repeats: Repeats) -> str | None:
         """Return the id of an already chosen line with the same content as *line*, or None.
 
-        The content is the same if the texts are equal, or if all that one says is also said by the other. *repeats*:
-        for messages and entities that say nothing but some facts, these facts: ``{("episodes", id): {fact ids}}``.
+        The content is the same if the texts are equal, or if one line says all that the other says. *repeats*: ids of
+        the facts that a message or entity only repeats, as ``{("episodes", id): {fact ids}}``.
         """
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):
@@ -82,11 +82,11 @@ class Choice:
         return line.tokens + heading + (0 if own else sections[line.kind])
 
 
-def _sort(groups: Groups) -> Iterator[tuple[Kind, Group]]:
-    """Yield ``(kind, group)`` in the order in which groups of results are added to the context.
+def _take_turns(groups: Groups) -> Iterator[tuple[Kind, Group]]:
+    """Yield ``(kind, group)`` in the order in which groups, each shown on one line, are added to the context.
 
-    A group, such as ``(fact,)``, is shown on one line. The kinds take turns; a kind with a larger number in `SHARES`
-    gets more turns. The best fact comes first, unless it only quotes a message.
+    The kinds take turns, in proportion to their numbers in `SHARES`. The best fact comes first, unless it only quotes a
+    message.
     """
     turns: list[tuple[float, int, Kind]] = []
     for kind, own in groups.items():
@@ -129,7 +129,7 @@ def choose(
     choice, long = Choice({kind: [] for kind in groups}), room * (1 - WHOLE)
     done: set[int] = set()  # groups by identity: an episode may be in two queues, and one fact has several periods
     full: set[Kind] = set()
-    for kind, group in _sort(groups):
+    for kind, group in _take_turns(groups):
         if kind in full or id(group) in done:
             continue
         for length in LENGTHS if room > long else LATER:
@@ -167,7 +167,7 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
     for kind in KINDS:
         groups: dict[Hashable, list[Value]] = {}
         for value in getattr(results, kind):
-            groups.setdefault((_key(value), vars(value)["namespace"]), []).append(value)
+            groups.setdefault((_content_key(value), vars(value)["namespace"]), []).append(value)
         grouped[kind] = list(map(tuple, groups.values()))
     return grouped
 
@@ -191,7 +191,7 @@ def find_repeats(results: SearchResults) -> Repeats:
     stated = _facts_by_episode(results.facts)
     for episode in results.episodes:
         if not episode.remarks:
-            facts = (fact.id for fact, quote in stated.get(episode.id, ()) if _adds_nothing(episode, fact, quote))
+            facts = (fact.id for fact, quote in stated.get(episode.id, ()) if _only_repeats(episode, fact, quote))
             repeats["episodes", episode.id] = frozenset(facts)
     return repeats
 
@@ -201,8 +201,7 @@ def join_words(text: str) -> str:
     return f" {' '.join(fold(text))} "
 
 
-def _key(value: Value) -> Hashable:
-    """Return a key that is equal for search results with the same content, to group them."""
+def _content_key(value: Value) -> Hashable:
     match value:
         case Fact():
             return fold(value.sentence), period_in_words(value)
@@ -217,7 +216,6 @@ def _key(value: Value) -> Hashable:
 
 
 def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, str]]]:
-    """Return the facts that each episode (message) states: ``{episode id: [(fact, its quote from the episode)]}``."""
     stated: dict[str, list[tuple[Fact, str]]] = {}
     for fact in facts:
         for source in fact.sources:
@@ -225,8 +223,7 @@ def _facts_by_episode(facts: Sequence[Fact]) -> Mapping[str, list[tuple[Fact, st
     return stated
 
 
-def _adds_nothing(episode: Episode, fact: Fact, quote: str) -> bool:
-    """Return whether the message *episode* only repeats *fact*; *quote*: its words that state the fact."""
+def _only_repeats(episode: Episode, fact: Fact, quote: str) -> bool:
     begin = fact.valid_at or fact.known_from
     return (
         episode.speaker in (None, fact.subject)
@@ -251,12 +248,12 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
     kept: dict[Kind, list[Group]] = {}
     reasons: dict[tuple[Kind, str], str] = {}
     for kind, by_kind in groups.items():
-        best = max((_score(group) for group in by_kind), default=0.0)
+        best = max((_first_score(group) for group in by_kind), default=0.0)
         kept[kind] = []
         for place, group in enumerate(by_kind):
             first = group[0]
             reason = _why_empty(first, asked)
-            if place >= ALWAYS and _score(group) < FLOOR * best:
+            if place >= ALWAYS and _first_score(group) < FLOOR * best:
                 reason = WEAK
             if reason:
                 reasons[kind, id_of(first)] = reason
@@ -265,16 +262,11 @@ def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], d
     return kept, reasons
 
 
-def _score(group: Group) -> float:
-    """Return the score of the first result in *group*; 0 if it has none."""
+def _first_score(group: Group) -> float:
     return float(getattr(group[0], "score", None) or 0.0)
 
 
 def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
-    """Return why the search result *value* has no content, such as "it has no summary"; "" if it has content.
-
-    *asked*: the content words of the question, or None.
-    """
     match value:
         case Entity(summary=summary) if not (summary or "").strip():
             return EMPTY
@@ -323,7 +315,6 @@ def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
 
 
 def _only_asks(value: Value) -> bool:
-    """Return whether *value* is a message that has only questions and courtesies: "Hi Ann! Where do you live?"."""
     if not isinstance(value, Episode) or value.remarks or value.asked:
         return False
     return all(each.asks or is_filler(each.text, "") for each in split_sentences(value.content))
@@ -351,11 +342,10 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the message on whose line the first fact of *group* can be shown, or None.
+    """Return the index in *episodes* of the group on whose line the first fact of *group* can be shown, or None.
 
-    That is the message which the fact quotes, if it quotes only one, and the message says more than the fact.
-    *episodes*: the groups of results (one for each line of the context) that begin with a message. *turns*: their
-    indexes by message id. *repeats*: see `find_repeats`.
+    The group begins with a message that the fact quotes, and that does not only repeat the fact. *turns*: indexes in
+    *episodes* by message id. *repeats*: see `find_repeats`.
     """
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
@@ -377,10 +367,7 @@ def has_words_of(turn: Episode, fact: Fact) -> bool:
 
 
 def _can_share_line(fact: Fact, turn: Episode, group: Iterable[Value]) -> bool:
-    """Return whether *fact* can be shown on the line of the message *turn*, beside the facts in *group*.
-
-    It cannot if two of the facts need different times on the line: "since 2019" and "since 2021".
-    """
+    # Two different times, such as "since 2019" and "since 2021", do not fit on one line.
     when = when_beside(fact, turn)
     others = {when_beside(value, turn) for value in group if isinstance(value, Fact)}
     return not when or not others - {"", when}

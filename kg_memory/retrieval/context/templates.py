@@ -79,7 +79,6 @@ def _plain_episode(line: EpisodeLine) -> str:
 
 
 def _references(sources: tuple[str, ...]) -> str:
-    """Return message ids in brackets, to end a line: ("3f2a", "9c1b") -> " [3f2a, 9c1b]"; "" for no ids."""
     return f" [{', '.join(sources)}]" if sources else ""
 
 
@@ -153,16 +152,12 @@ def render(results: SearchResults, max_tokens: int, form: Template | str | None 
     lines = _sort_lines(choice, results, template)
     left_out = [*_omissions(results, shown, choice, reasons), *withheld]
     if results.abstains:
-        return _abstain(results, max_tokens, template, [*map(_drop, lines), *left_out])
+        return _abstain(results, max_tokens, template, [*map(_explain_drop, lines), *left_out])
     text = _assemble_text(lines, template)
     return Context(text, results, tokens=estimate_tokens(text), lines=lines, left_out=left_out)
 
 
 def _abstain(results: SearchResults, max_tokens: int, template: Template, left_out: Sequence[Explanation]) -> Context:
-    """Return a context with a single line, which says that the memory does not know the answer, and why.
-
-    The text is empty if this line does not fit into *max_tokens*. *left_out* explains which results are not shown.
-    """
     text = template.unknown(template.escape(str(results.answerable)))
     tokens = estimate_tokens(text)
     if tokens > max_tokens:
@@ -170,24 +165,19 @@ def _abstain(results: SearchResults, max_tokens: int, template: Template, left_o
     return Context(text, results, tokens=tokens, left_out=left_out)
 
 
-def _drop(line: Line) -> Explanation:
-    """Return an `Explanation` that *line* is not shown, because the memory probably has no answer."""
+def _explain_drop(line: Line) -> Explanation:
     return Explanation(kind=line.kind, id=line.id, text=line.text, left_out=UNLIKELY)
 
 
 def _split_withheld(groups: list[packing.Group]) -> tuple[list[packing.Group], list[Explanation]]:
-    """Remove messages that look like prompt injections; return (remaining groups, explanations for the removed).
-
-    A group is a tuple of results that share a line.
-    """
+    """Return *groups* without withheld messages (suspected prompt injections), and explanations for these."""
     withheld = [value for group in groups for value in group if isinstance(value, Episode) and value.withheld]
     ids = {id_of(episode) for episode in withheld}
     shown = [tuple(filterfalse(lambda value: id_of(value) in ids, group)) for group in groups]
-    return list(filter(None, shown)), [_omission("episodes", episode, WITHHELD) for episode in withheld]
+    return list(filter(None, shown)), [_explain_omission("episodes", episode, WITHHELD) for episode in withheld]
 
 
 def _section_costs(template: Template) -> dict[Kind, int]:
-    """Return the number of tokens of the fixed texts around each section of *template*: ``{"facts": 12, ...}``."""
     between = template.between_sections
     return {
         kind: packing.token_cost(section.begin + section.end + between) for kind, section in template.sections.items()
@@ -195,7 +185,6 @@ def _section_costs(template: Template) -> dict[Kind, int]:
 
 
 def _assemble_text(lines: Sequence[Line], template: Template) -> str:
-    """Return the context (text for a prompt): *lines* with headings and fixed texts of *template*; "" without lines."""
     sections = []
     for kind, section in template.sections.items():
         shown = [line for line in lines if line.kind == kind]
@@ -208,10 +197,9 @@ def _assemble_text(lines: Sequence[Line], template: Template) -> str:
 
 
 def _sort_lines(choice: packing.Choice, results: SearchResults, template: Template) -> list[Line]:
-    """Return the lines of *choice* in the order of the context: by section of *template*, and messages by time.
+    """Return the chosen lines in the order of the context: by section of *template*, and messages by their times.
 
-    *results* has the times. Each message has its day as heading. If all below it have the same time, the heading shows
-    that: "4 May 2023 10:00 UTC:".
+    The heading of a message is its day; if all messages of the day have one time, it is "4 May 2023 10:00 UTC:".
     """
     times = {episode.id: episode.at for episode in results.episodes}
     ordered = [line for kind in template.sections for line in choice.lines[kind] if not line.heading]
@@ -230,10 +218,10 @@ def _omissions(
     choice: packing.Choice,
     reasons: Mapping[tuple[Kind, str], str],
 ) -> Iterator[Explanation]:
-    """Yield an `Explanation` for each of *results* that has no line of its own in the prompt text.
+    """Yield an `Explanation` for each search result that has no line of its own in the prompt text.
 
-    *shown*: the results that were candidates for a line; *choice*: the lines chosen. *reasons*: why other results were
-    no candidates, by kind and id.
+    *shown*: the candidates for a line. *choice*: the lines chosen. *reasons*: why other results were no candidates, by
+    kind and id.
     """
     firsts = {
         (packing.kind_of(value), id_of(value)): id_of(group[0])
@@ -246,13 +234,12 @@ def _omissions(
             if isinstance(value, Episode) and value.withheld:
                 continue  # explained by `_split_withheld`
             if kind not in shown:
-                yield _omission(kind, value, NO_SECTION)
+                yield _explain_omission(kind, value, NO_SECTION)
             elif id_ not in lines:
                 first = firsts.get((kind, id_), id_)
                 reason = reasons.get((kind, id_)) or choice.left_out.get((kind, id_)) or packing.same_as(first)
-                yield _omission(kind, value, reason)
+                yield _explain_omission(kind, value, reason)
 
 
-def _omission(kind: Kind, value: Value, reason: str) -> Explanation:
-    """Return an `Explanation` that the search result *value* is not shown in the prompt text, for *reason*."""
+def _explain_omission(kind: Kind, value: Value, reason: str) -> Explanation:
     return Explanation(kind=kind, id=id_of(value), text=result_text(value), left_out=reason)
