@@ -94,7 +94,7 @@ class History:
         edits = {edit.fact: edit for edit in self.edits.values()}
         result: list[Statement] = []
         for fact, own in self.statements.items():
-            result += _edit(own.values(), self.last_statement(fact), edits[fact]) if fact in edits else own.values()
+            result += _edited(own.values(), self.last_statement(fact), edits[fact]) if fact in edits else own.values()
         return result
 
 
@@ -121,25 +121,24 @@ def revise(stored: Iterable[Belief], truth: Truth) -> tuple[list[str], list[Peri
 
     A belief is a stored period in which the fact counts as true.
     """
-    missing = {_without_statement(period): period for period in truth.periods}
+    missing = {_unstated(period): period for period in truth.periods}
     # `pop` closes the second copy of a belief that concurrent writers stored twice.
     closed = [
         belief.id
         for belief in stored
-        if belief.proposed != truth.waits or missing.pop(_without_statement(belief.period), None) is None
+        if belief.proposed != truth.waits or missing.pop(_unstated(belief.period), None) is None
     ]
     return closed, list(missing.values())
 
 
-def _without_statement(period: Period) -> Period:
-    """Return *period* with `stated_at` set to 0, to compare it with periods that were stated at other times."""
+def _unstated(period: Period) -> Period:
     return replace(period, stated_at=0)
 
 
-def _edit(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
-    """Return *statements* of one fact with the dates that a person entered (*edit*).
+def _edited(statements: Iterable[Statement], last: Statement, edit: Edit) -> list[Statement]:
+    """Return *statements*, all of one fact, with the dates in *edit*, which a person entered.
 
-    *last*: the latest statement, which gets both dates. Statements that overlap with it get only the new end.
+    *last*, the latest statement, gets both dates. Statements whose period overlaps with that of *last* get the new end.
     """
     edited = last
     if edit.valid_at is not None:

@@ -136,7 +136,7 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 
     *point*: the time asked about. Events and dated plans do not end; they can only be found to be wrong.
     """
-    statements = _saved(fact.statements, point)
+    statements = _saved_by(fact.statements, point)
     current = [one for one in fact.beliefs if one.created_at <= point.believed_at < one.expired_at]
     periods = [one for one in current if not one.proposed]
     if not periods:
@@ -159,27 +159,27 @@ def find_ending(fact: Grounded, point: Point) -> Ending | None:
 def _find_known_at(fact: Grounded, statements: Iterable[TimedStatement], last: BelievedPeriod, point: Point) -> int:
     """Return when the memory learned that *fact* has ended, in microseconds since the epoch.
 
-    *statements*: the statements of *fact*. *last*: its last period. *point*: the time asked about; only statements
-    saved by ``point.believed_at`` count.
+    It is the time of the first message that gives the end, but not before the end itself. *statements*: those of
+    *fact*. *last*: its last period. *point*: the time asked about.
     """
     end = last.invalid_at
     stated = [statement.stated_at for statement in statements if statement.invalid_at == end]
     stated += [
         rival.stated_at
-        for rival in _saved(fact.superseding, point)
+        for rival in _saved_by(fact.superseding, point)
         if rival.valid_at == end or (rival.valid_at == OPEN_START and rival.stated_at == end)
     ]
     return max(end, min([end + WIDTH[last.end_precision], *stated]))
 
 
 def _find_refutation(fact: Grounded, statements: list[TimedStatement], point: Point) -> Ending:
-    """Return since when the memory does not believe *fact*, and when the refutation was stated, as an `Ending`.
+    """Return an `Ending`: since when *fact* counts as wrong, and when a message first said so.
 
     *statements*: the statements of *fact*. *point*: the time asked about.
     """
     expired = [one.expired_at for one in fact.beliefs if one.expired_at <= point.believed_at and not one.proposed]
     since = max(expired, default=min(statement.saved_at for statement in statements))
-    rivals = [rival.stated_at for rival in _saved(fact.conflicting, point)]
+    rivals = [rival.stated_at for rival in _saved_by(fact.conflicting, point)]
     if not rivals:
         return Ending(since, since, refuted=True, by_saved_at=True)
     # It is known since the first conflicting statement after the last statement of the fact, or since the latter.
@@ -188,16 +188,11 @@ def _find_refutation(fact: Grounded, statements: list[TimedStatement], point: Po
     return Ending(since, max(refuting, last + 1), refuted=True)
 
 
-def _saved(statements: Iterable[TimedStatement], point: Point) -> list[TimedStatement]:
-    """Return the statements that were saved by the time ``point.believed_at``."""
+def _saved_by(statements: Iterable[TimedStatement], point: Point) -> list[TimedStatement]:
     return [statement for statement in statements if statement.saved_at <= point.believed_at]
 
 
 def _find_dependents(facts: Iterable[Grounded], point: Point) -> dict[str, list[str]]:
-    """Return the ids of the facts that depend on each fact: ``{"f1": ["f2", "f3"]}``.
-
-    Only dependencies saved by ``point.believed_at`` count.
-    """
     dependents: defaultdict[str, list[str]] = defaultdict(list)
     for fact in sorted(facts, key=lambda fact: fact.id):
         for premise, saved_at in fact.premises:
@@ -220,8 +215,8 @@ class _CertaintyCheck:
     def stays_certain(self, id_: str, premise: str, ending: Ending) -> bool:
         """Return whether the fact *id_* stays certain although *premise*, a fact on which it depends, has ended.
 
-        It does if it was stated again after the end was known, or if it needed *premise* only before the end. *ending*:
-        the end of *premise*.
+        A fact stays certain if it was stated again after the end was known, or needed *premise* only before the end.
+        *ending*: the end of *premise*.
         """
         fact = self.facts[id_]
         if not ending.refuted and ending.since > self._needed_until(fact):
@@ -229,15 +224,15 @@ class _CertaintyCheck:
         after = OPEN_START if ending.refuted else ending.since
         return any(
             (one.saved_at if ending.by_saved_at else one.stated_at) >= ending.known_at and one.invalid_at > after
-            for one in _saved(fact.statements, self.point)
+            for one in _saved_by(fact.statements, self.point)
             if premise not in one.reasons  # its author did not know of the end
         )
 
     def _needed_until(self, fact: Grounded) -> int:
-        """Return the last time at which the premises of *fact* (the facts it depends on) matter for its certainty.
+        """Return the time up to which *fact* needs the facts on which it depends, in microseconds since the epoch.
 
-        For an event or a dated plan, that is its own time: "Ann flew to Rome in May" stays certain if a premise ends in
-        June. Otherwise, it is `point.as_of`, the time asked about. In microseconds since the epoch.
+        For an event or a dated plan, that is its own date: "Ann flew to Rome in May" stays certain if such a fact ends
+        in June. For others, it is ``point.as_of``, the time asked about.
         """
         if fact.kind == "state":
             return self.point.as_of
@@ -252,10 +247,10 @@ class _CertaintyCheck:
 def _spread(
     root: str, endings: Mapping[str, Ending], dependents: Mapping[str, list[str]], check: _CertaintyCheck
 ) -> Iterator[tuple[str, Doubt]]:
-    """Yield ``(fact id, doubt)`` for each fact that becomes doubtful because *root* has ended, nearest first.
+    """Yield ``(fact id, doubt)`` for each fact that is doubtful because *root* has ended, nearest to *root* first.
 
-    These facts depend on *root* directly or through other facts. *endings*: the ends of all ended facts by id.
-    *dependents*: the ids of the facts that depend on each fact. *check*: decides which of them stay certain.
+    These facts depend on *root*, directly or not. *endings*: all ended facts by id. *dependents*: the ids of the facts
+    that depend on a fact, by its id. *check*: finds the facts that stay certain.
     """
     ending = endings[root]
     reached = {root}

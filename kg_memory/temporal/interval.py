@@ -277,10 +277,6 @@ def instant_period(at: datetime) -> Interval:
 
 
 def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the time, day, month or year in *match*, a match of the pattern `_ISO`, as a period.
-
-    *zone* is the time zone if the text names none.
-    """
     start = instant_of(match, zone)
     if match["hour"]:
         return instant_period(start)
@@ -290,26 +286,21 @@ def _parse_iso(match: re.Match[str], zone: tzinfo) -> Interval:
 
 
 def _parse_iso_week(match: re.Match[str], zone: tzinfo) -> Interval:
-    """Return the week ("2019-W12"), weekend ("2019-W12-weekend") or day ("2019-W12-3") in *match* of `_ISO_WEEK`.
-
-    *zone* is its time zone.
-    """
+    """Return the period in *match*: "2019-W12" is a week, "2019-W12-weekend" a weekend, "2019-W12-3" a Wednesday."""
     weekday = 6 if match["weekend"] else int(match["weekday"] or 1)
     day = datetime.fromisocalendar(int(match["year"]), int(match["week"]), weekday)
     return _unit_at(day.replace(tzinfo=zone), "day" if match["weekday"] else "weekend" if match["weekend"] else "week")
 
 
 def _unit_at(start: datetime, unit: Precision) -> Interval:
-    """Return the period of one *unit*, such as "day" or "month", that begins at *start*."""
     end = _step_or_none(start, 1, unit)
     return Interval(start.astimezone(UTC), end.astimezone(UTC) if end else None, unit)
 
 
 def _step_or_none(start: datetime, count: int, unit: str) -> datetime | None:
-    """Return *start* plus *count* units, such as "month", or None if that is after the year 9999."""
     try:
         return add_units(start, count, unit)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError):  # after the year 9999
         return None
 
 

@@ -124,7 +124,7 @@ class ConflictPolicy:
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """Build it from `conflict_strategy`, `auto_threshold`, `review_threshold` and `disputes` of *settings*."""
+        """Return the policy for the `conflict_strategy`, the thresholds and the `disputes` of *settings*."""
         return cls(
             settings.conflict_strategy,
             settings.auto_threshold,
@@ -138,9 +138,9 @@ class ConflictPolicy:
         return confidence >= self.auto_threshold
 
     def rule(self, kind: VerdictKind, confidence: float) -> Ruling:
-        """Return the effect of a verdict of *kind* on two facts: "supersedes".
+        """Return the effect of a verdict of *kind* on two facts, such as "supersedes".
 
-        "waiting" (for review) at low *confidence*.
+        If *confidence* (0 to 1) is too low, the effect is "waiting": a person must review the verdict.
         """
         return to_ruling(kind) if self.takes_effect(confidence) else "waiting"
 
@@ -237,7 +237,7 @@ def facts_in_review(
     unsure = rivals_by(verdicts, "waiting")
     waiting, believed = set(to_admit), set[str]()
     candidates = (unsure.keys() & by_fact.keys()) - refused - waiting
-    for fact in sorted(candidates, key=lambda fact: _first_stated(fact, by_fact)):
+    for fact in sorted(candidates, key=lambda fact: _first_stated_key(fact, by_fact)):
         (waiting if unsure[fact] & believed else believed).add(fact)
     return waiting
 
@@ -252,7 +252,7 @@ def fact_in_question(verdict: Verdict, by_fact: StatementsByFact) -> str:
 
     *by_fact*: the statements of each fact, by its id; the later fact was first stated later.
     """
-    return max(verdict.new, verdict.existing, key=lambda fact: _first_stated(fact, by_fact))
+    return max(verdict.new, verdict.existing, key=lambda fact: _first_stated_key(fact, by_fact))
 
 
 def find_refused(verdicts: Iterable[Verdict]) -> set[str | None]:
@@ -273,9 +273,5 @@ def rivals_by(verdicts: Iterable[Verdict], *rulings: Ruling) -> defaultdict[str,
     return rivals
 
 
-def _first_stated(fact: str, by_fact: StatementsByFact) -> tuple[Order, str]:
-    """Return a sort key that puts facts in the order in which they were first stated.
-
-    *fact* is a fact id. *by_fact* has the statements of each fact by its id.
-    """
+def _first_stated_key(fact: str, by_fact: StatementsByFact) -> tuple[Order, str]:
     return min((statement.order, fact) for statement in by_fact[fact])

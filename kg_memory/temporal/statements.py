@@ -122,7 +122,7 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
     current = _apply_corrections(statements, may_change)
     current = [_refine(one, current) if one.width or one.end_width else one for one in current]
     ending = [statement for statement in current if statement.ends]
-    current = [_end(statement, ending, may_change) for statement in current]
+    current = [_with_earliest_end(statement, ending, may_change) for statement in current]
     return [statement for statement in current if not _is_redundant(statement, current, may_change)]
 
 
@@ -144,9 +144,9 @@ def _apply_corrections(statements: Iterable[Statement], may_change: MayChange) -
 
 
 def _refine(statement: Statement, statements: Sequence[Statement]) -> Statement:
-    """Return *statement* with its vague dates replaced by the most exact dates in *statements* that lie within them.
+    """Return *statement* with its vague dates replaced by more exact ones that lie within them.
 
-    For example, "since 2024" becomes "since May 2024" if another statement gives that month, and so does "until 2024".
+    Its start "2024" becomes "May 2024" if another of *statements* gives that month; likewise for its end.
     """
     starts = [(one.valid_at, one.precision, one) for one in statements]
     ends = [(one.invalid_at, one.end_precision, one) for one in statements]
@@ -162,10 +162,10 @@ def _refine(statement: Statement, statements: Sequence[Statement]) -> Statement:
 def _finest(
     date: int, precision: Precision, before: int, dates: Iterable[tuple[int, Precision, Statement]]
 ) -> tuple[int, Precision]:
-    """Return the most exact date, with its precision, that lies in the day, month or year which begins at *date*.
+    """Return the most exact of *dates*, with its precision, in the unit of time (*precision*) that begins at *date*.
 
-    Only those of *dates* before the time *before* count; if none is more exact, the result is *date* itself. Each of
-    *dates* has its precision and the statement that gives it. Of equally exact dates, the one stated last wins.
+    *dates*: ``(date, precision, its statement)``; only those earlier than *before* count. Of equally exact dates, the
+    one stated last is taken; if none is more exact, *date* itself.
     """
     last = min(last_instant(date, precision) - _CLOCK_CHANGE, before)
     finer = [
@@ -179,10 +179,10 @@ def _finest(
     return max(finer)[2:] if finer else (date, precision)
 
 
-def _end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
-    """Return *statement* with its earliest end: its own, or one that a statement in *ending* gives for its period.
+def _with_earliest_end(statement: Statement, ending: Iterable[Statement], may_change: MayChange) -> Statement:
+    """Return *statement* with the earliest of these ends: its own, and those that *ending* gives for the same period.
 
-    ``may_change(a, b)``: whether *a* may correct or end *b*.
+    *ending*: statements of the same fact. ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     ends = [other for other in ending if other.ends and _may_end(other, statement) and may_change(other, statement)]
     first = min((statement, *ends), key=lambda one: (one.invalid_at, one.end_width))
@@ -214,10 +214,10 @@ def _made_within(source: Statement, statement: Statement, may_change: MayChange)
 
 
 def _makes_redundant(source: Statement, ending: Statement, may_change: MayChange) -> bool:
-    """Return whether *source* makes *ending* redundant, a statement of only an end ("I no longer live in Oslo").
+    """Return whether *source* makes *ending* redundant, which states only an end: "I no longer live in Oslo".
 
-    Both are statements of one fact. A *source* with a start does, if it begins no later than the end in *ending*. A
-    *source* with only an end does, if its end is earlier and ``may_change(source, ending)`` is True.
+    Both are about one fact. A *source* with a start must begin by that end. A *source* with only an end must be
+    earlier, and ``may_change(source, ending)`` be True.
     """
     if not source.only_ends:
         return source.begin <= ending.invalid_at
@@ -235,9 +235,9 @@ def _may_end(source: Statement, statement: Statement) -> bool:
 
 
 def _disputes(statement: Statement, earlier: Statement) -> bool:
-    """Return whether *statement* gives another start or end than *earlier*, an earlier statement of the same fact.
+    """Return whether *statement* gives a start or end that contradicts *earlier*, a statement of the same fact.
 
-    False if *earlier* was not made before *statement*.
+    Dates that are equal within their precision do not. The result is False if *earlier* was not made first.
     """
     if earlier.order >= statement.order:
         return False
@@ -251,13 +251,13 @@ def _disputes(statement: Statement, earlier: Statement) -> bool:
 
 
 def _correct(current: Sequence[Statement], correction: Statement, may_change: MayChange) -> list[Statement]:
-    """Return the *current* statements of a fact with *correction* applied, followed by *correction*.
+    """Return the *current* statements of a fact with their dates corrected, followed by *correction*.
 
-    Statements about the same period get the date that *correction* gives; those of which no date remains are left out.
+    Only earlier statements about the same period are corrected; those whose dates are all replaced are left out.
     ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
     everything = [*current, correction]
-    *ended, corrected_period = [_end(statement, everything, may_change) for statement in everything]
+    *ended, corrected_period = [_with_earliest_end(statement, everything, may_change) for statement in everything]
     corrected = [
         statement
         for statement, period in zip(current, ended, strict=True)
@@ -276,9 +276,9 @@ def _correct(current: Sequence[Statement], correction: Statement, may_change: Ma
 
 
 def _apply_correction_to(statement: Statement, correction: Statement) -> Statement | None:
-    """Return *statement* with the start or end that *correction* gives; None if no date of *statement* remains.
+    """Return *statement* with the start or end that *correction* gives; None if it keeps no date of its own.
 
-    If *correction* gives only an end, a statement without an end is returned unchanged.
+    A *correction* of only the end leaves a statement without an end unchanged.
     """
     if correction.undated:
         if not statement.ends:
@@ -293,9 +293,10 @@ def _apply_correction_to(statement: Statement, correction: Statement) -> Stateme
 
 
 def _share_period(one: Statement, another: Statement, statements: Iterable[Statement]) -> bool:
-    """Return whether the statements *one* and *another* of a fact are about the same period.
+    """Return whether *one* and *another*, statements of one fact, are about the same period.
 
-    True if they overlap and no new period began between their ends. *statements*: all statements of the fact.
+    Their periods must overlap. If one of them gives only an end, none of *statements* may begin a new period between
+    the two ends.
     """
     first, last = sorted((one, another), key=lambda statement: statement.invalid_at)
     if not (one.begin < another.invalid_at and another.begin < one.invalid_at):

@@ -74,7 +74,7 @@ def truths(
         else:
             by_fact[statement.fact].append(statement)
     to_admit = facts_to_admit(verdicts) & by_fact.keys()
-    verdicts = [verdict for verdict in verdicts if _links_two(verdict, by_fact)]
+    verdicts = [verdict for verdict in verdicts if _links_two_known_facts(verdict, by_fact)]
     by_fact = _prefer_subjects(by_fact, verdicts)
     in_review = facts_in_review(verdicts, by_fact, to_admit)
     waiting = in_review if policy.withhold else to_admit
@@ -93,16 +93,15 @@ def truths(
     return retracted | result
 
 
-def _links_two(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
-    """Return whether *verdict* (how two facts relate) is about two different facts that are both in *by_fact*."""
+def _links_two_known_facts(verdict: Verdict, by_fact: Mapping[str, object]) -> bool:
     return verdict.new in by_fact and verdict.existing in by_fact and verdict.new != verdict.existing
 
 
 def _prefer_subjects(by_fact: Mapping[str, list[Statement]], verdicts: Iterable[Verdict]) -> dict[str, list[Statement]]:
-    """Return *by_fact* with slightly less trust in an assistant's statements, if the person concerned spoke too.
+    """Return *by_fact*, statements by fact id, with less trust in an assistant's statements if the person spoke too.
 
-    *by_fact*: the statements of each fact by its id. This applies to facts that people state about themselves, and to
-    facts that *verdicts* (how two facts relate) link to them: if assistant and person disagree, the person wins.
+    This concerns the facts that people state about themselves, and the facts linked to these by *verdicts* (how two
+    facts relate): where assistant and person disagree, the person wins.
     """
     own = {one.fact for one in _gather(by_fact, by_fact) if one.teller == "subject"}
     pairs = [{verdict.new, verdict.existing} for verdict in verdicts]
@@ -119,10 +118,10 @@ def _settle_conflicts(
     verdicts: Sequence[Verdict],
     policy: ConflictPolicy,
 ) -> set[str]:
-    """Return the ids in *facts* of the facts that win all their conflicts, or have none.
+    """Return those of *facts* (ids) that win all their conflicts, or have none.
 
-    *by_fact*: the statements of each fact by its id. *verdicts*: which facts conflict. A fact that has lost a conflict
-    does not defeat other facts.
+    A fact that has lost a conflict does not defeat others. *by_fact*: statements by fact id. *verdicts*: which facts
+    are in conflict, and which of two the model prefers.
     """
     against = rivals_by(verdicts, "conflicts")
     claims = {fact: policy.claim(fact, by_fact[fact]) for fact in facts}
@@ -149,23 +148,23 @@ def _settle_conflicts(
 def _resolve_plans(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], verdicts: Iterable[Verdict]
 ) -> dict[str, list[Statement]]:
-    """Return the statements of plans that were fulfilled, dropped or replaced, with an end: ``{fact id: [...]}``.
+    """Return the statements of plans that were fulfilled, dropped or replaced, now with an end, by fact id.
 
-    For example, "Ann will move to Oslo" ends when "Ann moved to Oslo" is stated. *verdicts*: how facts relate, such as
-    "fulfilled". *facts*: ids of the facts that may end a plan. *by_fact*: the statements of each fact, by its id.
+    "Ann will move to Oslo" ends when "Ann moved to Oslo" is stated. *facts*: the facts that may end a plan. *by_fact*:
+    statements by fact id. *verdicts*: how two facts relate, such as "fulfilled".
     """
     later: defaultdict[str, list[Statement]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.ruling in OUTCOMES and verdict.preferred and verdict.preferred in facts:
             later[verdict.plan] += by_fact[verdict.preferred]
-    return {plan: [_resolve(statement, after) for statement in by_fact[plan]] for plan, after in later.items()}
+    return {plan: [_end_plan(statement, after) for statement in by_fact[plan]] for plan, after in later.items()}
 
 
-def _resolve(plan: Statement, statements: Iterable[Statement]) -> Statement:
-    """Return *plan*, a statement of a plan, with a period: from when it was stated until its outcome.
+def _end_plan(plan: Statement, statements: Iterable[Statement]) -> Statement:
+    """Return *plan*, a statement of a plan, as valid from when it was made until the outcome of the plan.
 
-    *statements*: those of the outcome. The plan ends when the first of them was made or, if that gives an earlier date
-    for the outcome, at this date.
+    *statements*: those of the outcome, of which the first after *plan* counts. The outcome has the date that this
+    statement gives if that is past, else the time at which it was made.
     """
     after = min((one for one in statements if one.order > plan.order), key=lambda one: one.order, default=None)
     if after is None:
@@ -178,11 +177,10 @@ def _resolve(plan: Statement, statements: Iterable[Statement]) -> Statement:
 def _place_periods(
     facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], rivals: _Rivals, policy: ConflictPolicy
 ) -> dict[str, list[Period]]:
-    """Compute the periods of each of *facts* (ids), given that contradicting facts cannot be true at the same time.
+    """Return the periods of each of *facts* (ids) such that contradicting facts do not hold at the same time.
 
-    Returns ``{fact id: [period, ...]}``. *by_fact*: the statements of each fact, from `reconcile`. *rivals*: the ids of
-    the facts that contradict each fact. Statements of more weight (`policy.weigh`) get their periods first, the others
-    only the time that is left.
+    Statements of more weight by *policy* get their periods first, the others only the time that is left. *by_fact*:
+    reconciled statements by fact id. *rivals*: the ids of the facts that contradict a fact, by its id.
     """
     near = {fact: set(rivals.get(fact, ())).intersection(facts) for fact in facts}
     placed: dict[str, list[Statement]] = {}
@@ -198,22 +196,20 @@ def _place_periods(
             taken = sorted(_gather(near[fact], periods), key=_period_order)
             stated = _periods(level[fact], list(_gather(near[fact], level)), first[fact])
             added[fact] = [free for period in stated if (free := _first_free_part(period, taken)) is not None]
-        periods = {fact: _join([*periods[fact], *added[fact]]) for fact in facts}
+        periods = {fact: _join_overlapping([*periods[fact], *added[fact]]) for fact in facts}
     return periods
 
 
 def _gather(facts: Iterable[str], by_fact: Mapping[str, Iterable[T]]) -> Iterator[T]:
-    """Yield the items of all *facts* (ids) one after another; *by_fact* has the items of each fact, by id."""
     return chain.from_iterable(by_fact[fact] for fact in facts)
 
 
 def _place(
     statement: Statement, own: Iterable[Statement], against: Sequence[Statement], policy: ConflictPolicy
 ) -> Statement:
-    """Return *statement* with its dates corrected by statements of contradicting facts.
+    """Return *statement* with its dates corrected by *against*, the statements of contradicting facts.
 
-    "I live in Oslo" and later "I left Rome in June" mean Oslo since June. *own*: statements of the same fact.
-    *against*: statements of contradicting facts.
+    "I live in Oslo" and later "I left Rome in June" mean Oslo since June. *own*: all statements of the same fact.
     """
     if statement.only_ends:
         return statement
@@ -252,10 +248,10 @@ def _place(
 def _find_correction(
     statement: Statement, own: Iterable[Statement], against: Iterable[Statement], policy: ConflictPolicy
 ) -> Statement | None:
-    """Return the later statement of a contradicting fact by which the undated *statement* was wrong, or None.
+    """Return the later statement of a contradicting fact that proves *statement*, which has no date, wrong, or None.
 
-    "I moved to Bergen last week" corrects "I live in Oslo". *own*: statements of the same fact. *against*: statements
-    of contradicting facts.
+    "I moved to Bergen last week" proves "I live in Oslo", said yesterday, wrong. *own*: all statements of the same
+    fact. *against*: those of contradicting facts.
     """
     begun = (one for one in (*own, *against) if not one.undated and one.begin <= statement.begin)
     last = max((one for one in begun if policy.may_change(one, statement)), key=lambda one: one.rank, default=None)
@@ -268,9 +264,8 @@ def _find_correction(
 def _start_after_rivals(statement: Statement, against: Iterable[Statement], policy: ConflictPolicy) -> Statement:
     """Return *statement*, which has no start date, with its start moved past the periods of contradicting facts.
 
-    "I left Rome in June" lets "I live in Oslo", stated in May, begin in June. *against*: the statements of
-    contradicting facts; only ends that were past when stated, and of at least the same weight, move the start. The
-    result is *statement* itself if the move would leave no time.
+    "I left Rome in June" moves the start of "I live in Oslo", said in May, to June. *against*: statements of these
+    facts. A start that would leave no time is not moved.
     """
     ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
     moved = statement
@@ -281,11 +276,10 @@ def _start_after_rivals(statement: Statement, against: Iterable[Statement], poli
 
 
 def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank) -> Iterator[Period]:
-    """Yield the periods in which a fact holds, from its *own* statements and statements *against* it of equal weight.
+    """Yield the periods in which a fact holds by its *own* statements; those *against* it, of equal weight, end them.
 
-    A period lasts until its stated end, or until a contradicting fact begins: "in Oslo since 2019" ends when "in Rome
-    since 2021" begins. *first*: the rank (sort key) of the earliest statement, whose start is unknown if it has no
-    date.
+    "In Oslo since 2019" ends when "in Rome since 2021" begins. *first*: the sort key of the earliest statement of all;
+    if undated, its start is unknown.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
     former = [
@@ -314,32 +308,26 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
 
 
 def _end_key(statement: Statement) -> tuple[int, bool, int, int, str]:
-    """Return a sort key that puts statements in the order of their ends; of equal ends, the one made last is first."""
     return (statement.invalid_at, statement.only_ends, -statement.stated_at, -statement.arrived_at, statement.fact)
 
 
 def _start_precision(statement: Statement) -> Precision:
-    """Return how exact the start of *statement* is, such as "month".
-
-    Without a start date, it is "by": the fact began when the statement was made, or before.
-    """
+    # Without a start date, the fact began when the statement was made, or before.
     return "by" if statement.undated and not statement.only_ends else statement.precision
 
 
 def _vagueness(precision: Precision) -> tuple[bool, int, Precision]:
-    """Return a sort key that puts exact dates before vague dates: a day before a month, and "by" (or earlier) last."""
     return (precision == "by", WIDTH[precision], precision)
 
 
 def _period_order(period: Period) -> tuple[Any, ...]:
-    """Return a sort key that puts periods in the order of start, then end; of equal dates, the exact date is first."""
     return (period.known_from, _vagueness(period.precision), period.invalid_at, _vagueness(period.end_precision))
 
 
 def _first_free_part(period: Period, taken: Iterable[Period]) -> Period | None:
-    """Return the first part of *period* that does not overlap with *taken*; None if no time is free.
+    """Return the first part of *period* that overlaps with none of *taken*, or None. *taken* must be sorted by start.
 
-    2019 to 2023, with 2021 taken, gives 2019 to 2021. *taken*: periods of contradicting facts, in `_period_order`.
+    2019 to 2023, with 2021 taken, gives 2019 to 2021.
     """
     for weightier in taken:
         begin = period.known_from
@@ -351,8 +339,7 @@ def _first_free_part(period: Period, taken: Iterable[Period]) -> Period | None:
     return period if period.valid_at < period.invalid_at else None
 
 
-def _join(periods: Iterable[Period]) -> list[Period]:
-    """Return the *periods* of one fact, earliest first; periods that overlap or touch are merged."""
+def _join_overlapping(periods: Iterable[Period]) -> list[Period]:
     joined: list[Period] = []
     for period in sorted(periods, key=lambda one: (one.valid_at, one.known_from, _vagueness(one.precision))):
         if joined and period.valid_at <= joined[-1].invalid_at:
@@ -363,7 +350,6 @@ def _join(periods: Iterable[Period]) -> list[Period]:
 
 
 def _merge(first: Period, second: Period) -> Period:
-    """Return one period that covers *first* and *second*, which overlap or touch."""
     end = min(first, second, key=lambda period: (-period.invalid_at, _vagueness(period.end_precision)))
     return replace(
         first,

@@ -128,7 +128,7 @@ def remove_echo(text: str, recalled: str) -> str:
     The line must have all content words of the sentence in a row, with the same names, numbers, negation and tense. The
     result is "" if only sentences without content remain.
     """
-    lines = list(_lines(recalled))
+    lines = list(_iterate_statements(recalled))
     has_echo = has_content = False
     parts: list[str] = []
     end = 0
@@ -145,8 +145,7 @@ def remove_echo(text: str, recalled: str) -> str:
     return "".join((*parts, text[end:])).strip() if has_content else ""
 
 
-def _lines(recalled: str) -> Iterator[_Statement]:
-    """Yield the sentences in all lines of *recalled*, a text from a memory, for comparison; questions are left out."""
+def _iterate_statements(recalled: str) -> Iterator[_Statement]:
     for line in _AROUND_A_LINE.sub("", recalled).splitlines():
         for sentence in split_sentences(unescape(line)):
             if not sentence.asks:

@@ -55,7 +55,7 @@ def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | No
     """
     is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     write = write or date_in_words
-    when = _day(fact, write) or _phrase(fact, write, is_over=is_over and fact.kind == "state")
+    when = _within_a_day(fact, write) or _phrase(fact, write, is_over=is_over and fact.kind == "state")
     if fact.outcome and fact.valid_at and fact.invalid_at:
         outcome = outcome_in_words(fact.outcome, fact.invalid_at, fact.end_precision, write)
         when = f"planned on {write(midnight(fact.valid_at), 'day')}, {outcome}"
@@ -79,7 +79,7 @@ def outcome_in_words(outcome: PlanOutcome, at: datetime, precision: Precision, w
 def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
     """Return the period of *fact* in words: "since May 2023", "in May 2023" for an event, "said on 7 May 2023".
 
-    If *is_over* is true, a state begins with "no longer so". *write* is a function that converts a date to words.
+    The period of a state that *is_over* begins with "no longer so: ". *write* converts a date to words.
     """
     start, end = _bounds(fact, write)
     mark = "no longer so: " if is_over else ""
@@ -103,10 +103,6 @@ def bounds_in_words(fact: Dated) -> tuple[str, str]:
 
 
 def _bounds(fact: Dated, write: Writer) -> tuple[str, str]:
-    """Return the start and end of *fact* as texts, such as ``("May 2023", "")``; "" means an unknown date.
-
-    *write* is a function that converts a date to text.
-    """
     begin = write(fact.valid_at, fact.precision) if fact.valid_at else ""
     return begin, write(fact.invalid_at, fact.end_precision) if fact.invalid_at else ""
 
@@ -123,9 +119,9 @@ def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
         case "week" | "weekend":
             return f"the {precision} of {_date(moment)}"
         case "about":
-            return f"about {_date(moment, _granularity(moment))}"
+            return f"about {_date(moment, _guess_precision(moment))}"
         case "by":
-            return f"{_date(moment, _granularity(moment))} at the latest"
+            return f"{_date(moment, _guess_precision(moment))} at the latest"
         case "instant":
             return _date(moment) if moment == midnight(moment) else f"{_date(moment)}{_time_of_day(moment)}"
     return _date(moment, precision)
@@ -138,17 +134,16 @@ def _date(moment: datetime, precision: Precision = "day") -> str:
     return month if precision == "month" else f"{moment.day} {month}"
 
 
-def _granularity(moment: datetime) -> Precision:
-    """Guess the precision of a date: "year" for 1 January, "month" for the first of a month, else "day"."""
+def _guess_precision(moment: datetime) -> Precision:
     if moment.day > 1 or moment != midnight(moment):
         return "day"
     return "month" if moment.month > 1 else "year"
 
 
-def _day(fact: Dated, write: Writer) -> str:
-    """Return the day of a *fact* that is true within one day: "on 7 May 2023", "on 7 May 2023 from 10:00 to 12:00".
+def _within_a_day(fact: Dated, write: Writer) -> str:
+    """Return the period of *fact* if it lies within one day, else "".
 
-    "" for other facts.
+    Examples: "on 7 May 2023", "on 7 May 2023 from 10:00 to 12:00". *write* converts a date to words.
     """
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
@@ -184,7 +179,7 @@ def date_in_figures(moment: datetime, precision: Precision) -> str:
         case "season":
             return _season(moment)
         case "about" | "by":
-            return f"{precision} {date_in_figures(midnight(moment), _granularity(moment))}"
+            return f"{precision} {date_in_figures(midnight(moment), _guess_precision(moment))}"
     return f"{moment:%Y-%m}" if precision == "month" else f"{moment:%Y}"
 
 
@@ -290,7 +285,6 @@ def without_dates(sentence: str) -> str:
 
 
 def _period_of(fact: DatedFact) -> _Period:
-    """Return the dates of *fact* as datetimes in its speaker's time zone; an unknown start or end is None."""
     offset = fact["offset"]
     return _Period(
         fact["kind"],

@@ -68,15 +68,14 @@ def canonical_name(name: str) -> str:
 
 def alias_key(name: str) -> str:
     """Return the alias key of *name*: a hash for finding entities by name; equal for "Ann Lee" and "ann  lee"."""
-    return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _alias_key(name)
+    return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _uncached_alias_key(name)
 
 
-def _alias_key(name: str) -> str:
-    """Return the alias key of *name*, a hash of its canonical form, computed without the cache of `alias_key`."""
+def _uncached_alias_key(name: str) -> str:
     return _hash(canonical_name(name))
 
 
-_cached_alias_key = lru_cache(maxsize=65_536)(_alias_key)
+_cached_alias_key = lru_cache(maxsize=65_536)(_uncached_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
@@ -169,7 +168,6 @@ def _uuid(namespace: str, *parts: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _namespace_id(namespace: str) -> UUID:
-    """Return the UUID from which the ids of everything in *namespace* are derived."""
     return uuid5(_ROOT, _hash(namespace))
 
 
@@ -262,7 +260,7 @@ def is_first_person(question: str) -> bool:
 def is_subject(question: str) -> bool:
     """Return whether *question* is about the person who asks: true for "Where do I live?".
 
-    It is false if the question is only about somebody or something of this person: "Where does my sister live?".
+    A question about somebody or something of this person is not: "Where does my sister live?".
     """
     matches = FIRST_PERSON.finditer(question)
     return any(not _OWNER.match(word[0]) and not question.startswith(_OWNED_BY, word.end()) for word in matches)
@@ -275,6 +273,6 @@ def name_asker(question: str, asker: str) -> str:
 
 
 def _is_shouted(context: str, name: str) -> bool:
-    """Return whether *context*, a text, is written in capitals, apart from *name*; False if it has no other letters."""
+    """Return whether all letters of *context* except those of *name* are capitals; False if there are no others."""
     letters = "".join(_LOWER.findall(context.replace(name, "")))
     return letters.isascii() and letters.isupper()

@@ -45,7 +45,7 @@ def parse_time(value: Any) -> datetime:
 
 
 def _parse(value: Any) -> datetime:
-    """Return *value* as a datetime, in one of the formats of `parse_time`; naive if it names no time zone.
+    """Return *value* as a datetime, in any format of `parse_time`; naive if *value* names no time zone.
 
     Errors: `TypeError` for a wrong type, `ValueError` for an unknown format.
     """

@@ -109,7 +109,7 @@ def _placeholder(kind: str, size: int) -> str:
 def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield ``(start, end, type)`` of data in *text*: data URLs, PEM blocks, JWTs, long URLs, long base64 or hex.
 
-    The type is a text for the placeholder, such as "image/png".
+    The type is a label for people, such as "image/png" or "JWT".
     """
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()

@@ -101,7 +101,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """All known names of predicates: `exact` as written, `stems` with the verb's stem, `joined` without underscores."""
+    """The known predicates by name: as written, with the verb's stem (None if ambiguous), without underscores."""
 
     exact: dict[str, Predicate]
     stems: dict[str, Predicate | None]
@@ -111,12 +111,12 @@ class _Table:
 def predicate_name(text: str) -> str:
     """Convert *text* to a predicate name: "lives in" -> "LIVES_IN"; `DEFAULT_PREDICATE` if it has no word."""
     upper = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", replace_unstorable(text)).upper())
-    words = ("".join(char if char.isalnum() or _is_mark(char) else " " for char in upper)).split()
+    words = ("".join(char if char.isalnum() or _is_combining_mark(char) else " " for char in upper)).split()
     return "_".join(word for word in words if word[0].isalnum())[:MAX_LENGTH].rstrip("_") or DEFAULT_PREDICATE
 
 
-def _is_mark(char: str) -> bool:
-    """Return whether *char* modifies the letter before it, such as a vowel sign; False for variation selectors."""
+def _is_combining_mark(char: str) -> bool:
+    # The range is that of variation selectors, which are no part of a letter.
     return not char.isascii() and unicodedata.category(char) in ("Mn", "Mc") and not 0xFE00 <= ord(char) <= 0xFE0F
 
 
@@ -170,7 +170,11 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the predicate that *name* means, by the first of several rules that applies, or None."""
+    """Return the predicate that *name* means, or None.
+
+    The first rule that applies decides, even if it finds none. A rule takes the name with "_" at both ends, and returns
+    ``(whether it applies, predicate or None)``: "_NOW_LIVES_IN_" -> ``(True, LIVES_IN)``.
+    """
     if exact := _TABLE.exact.get(name):
         return exact
     padded = f"_{name}_"
@@ -184,13 +188,12 @@ def _look_up(name: str) -> Predicate | None:
 
 
 def _read_rest(padded: str) -> Predicate | None:
-    """Return the predicate of *padded*, a name between underscores, such as "_LIVES_IN_"; None if unknown."""
     name = padded.strip("_")
     return _look_up(name) if name else None
 
 
 def _compose(mark: str, base: Predicate | None) -> Predicate | None:
-    """Return *base* with the prefix *mark*: ``NOT_LIVES_IN``; None if it is negated twice, or *base* is None."""
+    """Return *base* with the prefix *mark*: NOT_LIVES_IN; None without *base*, or if negated twice or too long."""
     if base is None or len(mark) + 1 + len(base.name) > MAX_LENGTH:
         return None
     if mark in _DENIALS and base.name.startswith(tuple(f"{denial}_" for denial in _DENIALS)):
@@ -200,17 +203,14 @@ def _compose(mark: str, base: Predicate | None) -> Predicate | None:
 
 
 def _predicate_of_tense(name: str, base: Predicate) -> Predicate:
-    """Return *base* if it is single-valued, else a new predicate *name*, another tense of *base* ("SELLS" of SOLD)."""
     return base if base.single_valued else Predicate(name, single_valued=False, family=base.family)
 
 
-def _lasts(base: Predicate | None) -> bool:
-    """Return whether *base* is a state that lasts ("lives in"), not an event ("visited"); False for None."""
+def _is_lasting_state(base: Predicate | None) -> bool:
     return base is not None and base.family not in _LIFELONG and (base.single_valued is True or is_present(base.name))
 
 
 def _expand_contraction(padded: str) -> tuple[bool, Predicate | None]:
-    """Return (has a contraction, predicate without it or None): "_DOESNT_LIVE_IN_" -> (True, ``NOT_LIVES_IN``)."""
     rest = _CONTRACTION.sub(lambda match: f"{match[1]}_NOT" if match[1] else "CANNOT", padded)
     return (True, _read_rest(rest)) if rest != padded else (False, None)
 
@@ -228,7 +228,6 @@ def _read_negation(padded: str) -> tuple[bool, Predicate | None]:
 
 
 def _strip_adverbs(padded: str) -> tuple[bool, Predicate | None]:
-    """Return (has adverbs, predicate without them or None): "_NOW_LIVES_IN_" -> (True, ``LIVES_IN``)."""
     rest = _ADVERBS.sub("", padded)
     return (True, _read_rest(rest)) if rest != padded else (False, None)
 
@@ -238,20 +237,16 @@ def _read_former(padded: str) -> tuple[bool, Predicate | None]:
     if match is None:
         return False, None
     base = _read_rest((match[1] or "") + padded[match.end() :].lstrip("_"))
-    return True, _compose("NO_LONGER", base) if _lasts(base) else None
+    return True, _compose("NO_LONGER", base) if _is_lasting_state(base) else None
 
 
 def _read_start(padded: str) -> tuple[bool, Predicate | None]:
     match = _BEGUN.search(padded)
     base = _read_rest(padded[match.end() :]) if match else None
-    return match is not None, base if _lasts(base) else None
+    return match is not None, base if _is_lasting_state(base) else None
 
 
 def _read_plan(padded: str) -> tuple[bool, Predicate | None]:
-    """Return whether a predicate states a plan or wish, and its usual form: "_WILL_VISIT_" -> ``PLANS_TO_VISIT``.
-
-    *padded*: the predicate with "_" at both ends. The form is None if the rules know none.
-    """
     for mark, pattern in _PLANS:
         match = pattern.search(padded)
         if match is not None and len(padded) > match.end() + 1:
@@ -260,10 +255,9 @@ def _read_plan(padded: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(padded: str) -> tuple[bool, Predicate | None]:
-    """Return whether a predicate has a mark, a word such as "also", and its usual form (None if no rule knows it).
+    """Read a word such as "also": "_ALSO_LIVES_IN_" -> ``(True, ALSO_LIVES_IN)``.
 
-    "also" adds a value that replaces none: "_ALSO_LIVES_IN_" -> (True, ``ALSO_LIVES_IN``). A predicate with several
-    values needs no mark: "_ALSO_LIKES_" -> (True, ``LIKES``). *padded*: the predicate with "_" at both ends.
+    The word is left out if the predicate has several values anyway: "_ALSO_LIKES_" -> ``(True, LIKES)``.
     """
     for mark, pattern in _MARKS:
         match = pattern.search(padded)
@@ -274,7 +268,7 @@ def _read_mark(padded: str) -> tuple[bool, Predicate | None]:
 
 
 def _is_altered(mark: str, base: Predicate | None) -> bool:
-    return base is not None and (_lasts(base) if mark == "TEMPORARILY" else base.single_valued is True)
+    return base is not None and (_is_lasting_state(base) if mark == "TEMPORARILY" else base.single_valued is True)
 
 
 def _read_inflection(name: str) -> Predicate | None:
@@ -356,7 +350,6 @@ def _read_chinese(name: str) -> Predicate | None:
 
 
 def _read_table() -> _Table:
-    """Read ``predicates.toml``, and return the table of all known names of predicates."""
     exact: dict[str, Predicate] = {}
     stems: dict[str, Predicate | None] = {}
     for written, predicate, inflects in _read_entries(_TOML):
@@ -370,7 +363,6 @@ def _read_table() -> _Table:
 
 
 def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Predicate, bool]]:
-    """Yield ``(name or synonym, predicate, has tenses)`` for each predicate in *families*, a parsed TOML file."""
     for family, groups in families.items():
         for group, predicates in groups.items():
             for name, synonyms in predicates.items():
@@ -380,7 +372,10 @@ def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Pr
 
 
 def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predicate) -> None:
-    """Add *predicate* to *stems* by the stem of its name *written*: "LIVED_IN" -> "LIV_IN"; present tense wins."""
+    """Add *predicate* by the stem of its name *written*, "LIVED_IN" -> "LIV_IN".
+
+    If two predicates share a stem, the one in the present tense is kept, or None if that does not decide.
+    """
     stem = _stem_first(written.split("_"))
     current = stems.setdefault(stem, predicate)
     if current is None or current.name == predicate.name:

@@ -110,7 +110,6 @@ BUILT_IN: Mapping[str, RedactHook] = MappingProxyType({"secrets": redact_secrets
 
 
 def _hooks(setting: RedactHook | str) -> tuple[RedactHook, ...]:
-    """Return the redaction functions that *setting* names: "secrets,personal" gives the two built-in ones."""
     if setting == NO_REDACTION:
         return ()
     return (setting,) if callable(setting) else tuple(BUILT_IN[name.strip()] for name in setting.split(","))
@@ -123,15 +122,14 @@ def redact_text(text: str, setting: RedactHook | str) -> str:
     """
     hooks, redacted = _hooks(setting), text
     for hook in hooks:
-        redacted = _apply(hook, redacted)
+        redacted = _apply_hook(hook, redacted)
     # Again, as text removed by one hook may have hidden a match of another: a phone number in front of a card.
     return redacted if redacted == text or len(hooks) == 1 else redact_text(redacted, setting)
 
 
-def _apply(hook: RedactHook, text: str) -> str:
-    """Return *text* redacted by the function *hook*; raise `InputError` if *hook* would change the result again."""
-    redacted = _call(hook, text)
-    if redacted != text and _call(hook, redacted) != redacted:
+def _apply_hook(hook: RedactHook, text: str) -> str:
+    redacted = _call_hook(hook, text)
+    if redacted != text and _call_hook(hook, redacted) != redacted:
         raise InputError("the redact hook changes text that it has redacted: make it leave its own marks unchanged")
     return redacted
 
@@ -150,8 +148,7 @@ def redact_json(content: str, setting: RedactHook | str) -> str:
     return redacted
 
 
-def _call(hook: RedactHook, text: str) -> str:
-    """Return ``hook(text)``; raise `InputError` if the hook fails or returns anything but a string."""
+def _call_hook(hook: RedactHook, text: str) -> str:
     try:
         redacted = hook(text)
     except Exception as error:  # noqa: BLE001 - a user's function may raise anything
@@ -171,9 +168,9 @@ def _is_json(text: str) -> bool:
 
 
 def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
-    """Return *value*, parsed JSON, with each number that *setting* would redact replaced by a redacted string.
+    """Return *value*, parsed JSON, with a redacted string in place of each number that *setting* would redact.
 
-    *key* is the key of *value* in its object.
+    *key*: the key of *value* in its object, by which it may be a secret: ``{"pin": 1234}``.
     """
     match value:
         case dict():
@@ -195,13 +192,12 @@ def _redact_cards(numbers: str) -> str:
     for first, (start, _) in enumerate(groups):
         stop = _end_of_card(numbers, groups[first : first + MOST_GROUPS])
         if start >= end and stop > start:
-            parts += _redact_card(numbers[end:start]), CARD
+            parts += _redact_if_card(numbers[end:start]), CARD
             end = stop
-    return "".join((*parts, _redact_card(numbers[end:])))
+    return "".join((*parts, _redact_if_card(numbers[end:])))
 
 
-def _redact_card(numbers: str) -> str:
-    """Return "[card number]" if all digits of *numbers* together are a card number, else *numbers* unchanged."""
+def _redact_if_card(numbers: str) -> str:
     return numbers.replace(numbers.strip(" -"), CARD) if _is_card(numbers) else numbers
 
 

@@ -74,7 +74,6 @@ def split_sentences(content: str) -> list[Sentence]:
 
 
 def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
-    """Yield ``content[start:end]`` as a sentence, or its pieces if it is longer than `_LONGEST` characters."""
     while end - start > _LONGEST:
         within = start + _LONGEST // 2, start + _LONGEST
         cut = max(content.rfind(mark, *within) for mark in (", ", "，", "; ", "；"))

@@ -113,7 +113,7 @@ def iterate_terms(text: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield *text* in parts of at most `PART` characters, cut between words where possible."""
+    """Yield *text* in parts of up to `PART` characters, cut between words; a part without spaces takes all the rest."""
     start = 0
     while len(text) - start > PART:
         end = max(text.rfind(mark, start, start + PART) for mark in " \n。") + 1
@@ -125,7 +125,6 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
-    """Yield the search terms of *text* in order, without stop words: "Ann's two dogs" -> "ann", "two", "dog"."""
     is_ascii = text.isascii()  # needs no folding, and has one script only
     if not is_ascii:
         text = unicodedata.normalize("NFKD", text.translate(_FOLDS))
@@ -143,7 +142,6 @@ def _iterate_terms(text: str) -> Iterator[str]:
 
 
 def _split_run(run: str, kind: str) -> Iterable[str]:
-    """Return the search terms of *run*, consecutive characters of one script; *kind* is the script, such as "han"."""
     if kind == _WORD:
         return _words(run[:MAX_LENGTH])
     if kind == _HAN:
@@ -268,15 +266,14 @@ _PROPOSES = re.compile(_PHRASES["proposal"], re.IGNORECASE)
 _ANSWERS = frozenset("👍👎👌🆗✅✔☑❌✖❎🙅🙆")
 
 
-def _repeated(*kinds: str) -> re.Pattern[str]:
-    """Return a pattern of one or more phrases of *kinds*, the names of lists in ``small_talk.toml``."""
+def _repeated_phrases(*kinds: str) -> re.Pattern[str]:
     return re.compile(rf"(?:(?:{'|'.join(_PHRASES[kind] for kind in kinds)})(?:\s+|$))+")
 
 
-_COURTESY = _repeated("courtesy", "added")
-_COURTESY_OR_REACTION = _repeated("courtesy", "reaction", "added")
-_ONLY_ADDED = _repeated("added")
-_ANY = _repeated("courtesy", "reaction", "receipt", "assent", "added")
+_COURTESY = _repeated_phrases("courtesy", "added")
+_COURTESY_OR_REACTION = _repeated_phrases("courtesy", "reaction", "added")
+_ONLY_ADDED = _repeated_phrases("added")
+_ANY = _repeated_phrases("courtesy", "reaction", "receipt", "assent", "added")
 _RECEIPT = re.compile(rf"(?:^|\s)(?:{_PHRASES['receipt']})(?:\s|$)")
 
 

@@ -125,10 +125,7 @@ def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]
     rf"(?:(?P<month>{_SMALL})月份?(?:(?P<day>{_SMALL})[日号])?|(?P<season>[春夏秋冬])[天季]?|年?(?P<part>[初底末]))?"
 )
 def _date(match: re.Match[str], now: datetime) -> Interval:
-    """Return the period that *match*, an expression with a year, means: 2019年, or 去年 ("last year").
-
-    It is the whole year, or the month, day or season that is named with it: 2019年5月 is May 2019.
-    """
+    """Return the period of a date with a year: 2019年 and 去年 ("last year") are years, 2019年5月 is May 2019."""
     year_, month_, day_ = match["year"], match["month"], match["day"]
     whole = now.year + _YEARS[year_] if year_ in _YEARS else number(year_.rstrip("年"))
     if match["season"]:
@@ -157,7 +154,7 @@ def _day(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"{_N}(?P<unit>{_UNIT})(?P<direction>之?以?前|之?以?后)")
 def _steps(match: re.Match[str], now: datetime) -> Interval:
-    """Return the period that *match*, a duration before or after *now*, means: 三天前 ("three days ago"), 半年后."""
+    """Return the period a duration before or after *now*: 三天前 ("three days ago"), 半年后 ("in half a year")."""
     unit, count, vague = _amount(match)
     return periods.steps_away(now, -count if "前" in match["direction"] else count, unit, vague=vague)
 
@@ -171,7 +168,7 @@ def _recent(match: re.Match[str], now: datetime) -> Interval:
 @_rule(rf"{_N}(?P<unit>年)(?:以|多)?来")
 @_rule(rf"(?:已经?|快|都)有?{_N}(?P<unit>个?(?:年|月|星期|礼拜|周))多?了")
 def _since(match: re.Match[str], now: datetime) -> Interval:
-    """Return the open-ended period that began as long before *now* as *match* says: 三年来 ("for three years")."""
+    """Return the period without an end that began a duration before *now*: 三年来 ("for three years")."""
     unit, count, vague = _amount(match)
     began = periods.steps_away(now, -count, unit, vague=vague)
     return Interval(began.start, None, began.precision)

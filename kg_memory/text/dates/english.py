@@ -117,10 +117,7 @@ def _offset(which: str) -> int:
 
 
 def _period(name: str, now: datetime, offset: int) -> Interval:
-    """Return the period called *name* ("week", "month", "year" or a season) that contains *now*, or one near it.
-
-    An *offset* of -1 means the period before it, 1 the period after it.
-    """
+    """Return the week, weekend, month, year or season (*name*) around *now*, or the one *offset* later (-1: before)."""
     match name:
         case "week":
             return periods.week(now, offset)
@@ -174,10 +171,7 @@ def _month_day(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(r"\bon the (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)(?=[,.!?;]|$)")
 def _day_of_month(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day that *match*, such as "on the 5th", means relative to *now*.
-
-    It is the next such day in a sentence about the future, otherwise the last one.
-    """
+    """Return the day that "on the 5th" means: the next one in a sentence about the future, otherwise the last one."""
     day_ = int(match["day"])
     offsets = (0, 1, 2) if periods.tense_of(match) > 0 else (0, -1, -2)
     for offset in offsets:
@@ -246,7 +240,6 @@ def _which_period(match: re.Match[str], now: datetime) -> Interval:
 
 @_rule(rf"\b(?:the{_})?(?P<which>{WHICH}){_}(?P<weekday>{WEEKDAY}|{SHORT_WEEKDAY})\b")
 def _which_weekday(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day that *match* means relative to *now*: "last Friday", "this Monday" or "next Sunday"."""
     which, day_ = _offset(match["which"]), weekday_number(match["weekday"])
     if which < 0:
         return periods.last_weekday(now, day_)
@@ -287,7 +280,7 @@ def _steps(match: re.Match[str], now: datetime) -> Interval | None:
 )
 @_rule(rf"\b(?P<n>{NUMBER}){_}(?P<unit>weekend|{WEEKDAY})s?{_}ago\b")
 def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
-    """Return the day or period that *match* means relative to *now*: "two weekends ago", "the week before last"."""
+    """Return the day or period that "two weekends ago", "three Fridays ago" or "the week before last" means."""
     count, name = int(number(match.groupdict().get("n") or "two")[0]), match["unit"].casefold()
     if name.capitalize() not in WEEKDAYS:
         return _period(name, now, -count)
@@ -299,9 +292,9 @@ def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
 )
 def _since(match: re.Match[str], now: datetime) -> Interval | None:
-    """Return the period that *match* means: "for 4 years" began four years before *now* and has no end.
+    """Return the period without an end that "for 4 years" means, which began four years before *now*.
 
-    None if the sentence is about the past or the future, such as "I lived there for 4 years".
+    None if the sentence is about the past or the future: "I lived there for 4 years".
     """
     count, name, vague = _amount(match)
     sentence = periods.sentence_around(match).replace("’", "'")

@@ -77,9 +77,9 @@ _TABLES: dict[str, dict[str, str]] = read_table(__package__, "events.toml")
 
 @cache
 def _slots() -> dict[str, str]:
-    """Return a regular expression for each placeholder of ``events.toml``: "NAME" for a name, and so on.
+    """Return the regular expression of each placeholder in ``events.toml``, such as "NAME".
 
-    Placeholders within these expressions are replaced as well.
+    A placeholder may occur in the expressions of later ones.
     """
     slots: dict[str, str] = {}
     for name, pattern in _TABLES["slots"].items():
@@ -89,10 +89,10 @@ def _slots() -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
-    """Return ``(predicate, edge, pattern)`` for each kind of event in the table *name* of ``events.toml``.
+    """Return ``(predicate, edge, pattern)`` for each kind of event in a table of ``events.toml``.
 
-    ``("LIVES_IN", "start", pattern)`` matches "moved to Oslo", the start of a fact; the edge is None for a whole
-    period: "lived in Oslo". *name* is "clauses", "nouns" or "chinese".
+    ``("LIVES_IN", "start", pattern)`` matches "moved to Oslo", the start of a fact. The edge is None for a whole
+    period: "lived in Oslo". *name*: the table, "clauses", "nouns" or "chinese".
     """
     # Compiled at the first call, as it takes too long for an import.
     slots = _slots()
@@ -101,15 +101,15 @@ def _rows(name: str) -> tuple[Row, ...]:
     for key, lines in _TABLES[name].items():
         predicate, _, edge = key.partition(" ")
         for words in lines.strip().splitlines():
-            pattern = re.compile(f"(?i){slots[before]}(?P<verb>{_fill(words, slots)}){slots.get(after, '')}")
+            pattern = re.compile(f"(?i){slots[before]}(?P<verb>{_fill_slots(words, slots)}){slots.get(after, '')}")
             rows.append((predicate, cast("Edge | None", edge or None), pattern))
     return tuple(rows)
 
 
-def _fill(words: str, slots: dict[str, str]) -> str:
-    """Replace each placeholder in the pattern *words*, such as NAME, by its regular expression in *slots*.
+def _fill_slots(words: str, slots: dict[str, str]) -> str:
+    """Replace each placeholder in the pattern *words* by its regular expression in *slots*.
 
-    Each NAME becomes a named group of the pattern: `object1`, `object2` and so on.
+    Placeholders of objects, such as NAME, become groups of the pattern: `object1`, `object2` and so on.
     """
     numbers = count(1)
 
@@ -141,7 +141,6 @@ def find_events(text: str) -> list[EventMention]:
 
 
 def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event after *conjunction*, the match of a word such as "before" or "while" in *text*, or None."""
     word, start = " ".join(conjunction["word"].casefold().split()), conjunction.start()
     relation = _RELATIONS[word]
     graduation = _compile(rf"(?i)graduation{_slots()['THEN']}")
@@ -158,10 +157,9 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 
 
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event that a place at the end of a question stands for, or None.
+    """Return the event of a question that ends with a place alone: "Where did Ann live before Oslo?"; else None.
 
-    "Where did Ann live before Oslo?" means before she lived in Oslo: the verb is that of the question.
-    *conjunction* is the match of "before" or "after" in *text*.
+    The event has the verb of the question: before she lived in Oslo. *conjunction*: the match of "before" or "after".
     """
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
     match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
@@ -193,7 +191,7 @@ def _former_times(text: str) -> Iterator[EventMention]:
 
 
 def _has_actor(match: re.Match[str]) -> bool:
-    """Return whether the event in *match* has a subject, "she moved", or a verb in -ing, which needs none: "moving".
+    """Return whether *match* has a subject, as in "she moved", or a verb that needs none, as in "moving".
 
     False for a negated event, "she never moved", and for a subject such as "it".
     """
@@ -206,8 +204,8 @@ def _has_actor(match: re.Match[str]) -> bool:
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
     """Return the event that *match*, a clause such as "she moved to Oslo", describes; None if it gives no date.
 
-    The event is the start or the end (*edge*) of a fact with this *predicate*. *edge* is None for its whole period, as
-    in "while she lived in Oslo".
+    *edge*: whether the event is the start or the end of a fact with *predicate*; None for the whole period, as in
+    "while she lived in Oslo".
     """
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
@@ -217,11 +215,10 @@ def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Matc
         predicate = "WORKS_AT" if re.match(r"work|job|career|在.*(?:工作|上班)", match["verb"]) else "STUDIES_AT"
     # Before a period is before its start, after it is after its end.
     edge = edge or ("end" if relation == "after" else "start")
-    return EventTime(relation, predicate, edge, _subject(match["subject"]), named or None)
+    return EventTime(relation, predicate, edge, _bare_subject(match["subject"]), named or None)
 
 
-def _subject(words: str | None) -> str | None:
-    """Return the subject *words* without a contracted verb: "she's" -> "she"; None if there is no subject."""
+def _bare_subject(words: str | None) -> str | None:
     bare = re.sub(r"'(?:s|d|ve|re|m)$", "", (words or "").strip(), flags=re.IGNORECASE)
     return bare if bare and bare.casefold() != "the" else None
 

@@ -60,14 +60,13 @@ def find_dates(text: str, reference: datetime) -> list[DateMention]:
         rules += english.RULES
     if any(find_all(chinese.HAN, text)):
         rules += chinese.RULES
-    mentions = _longest(_matches(text, now, rules))
+    mentions = _without_overlaps(_match_rules(text, now, rules))
     with suppress(ValueError, OverflowError):  # the joined period leaves the calendar
-        mentions = _join_ranges(_longest([_modify(text, mention) for mention in mentions]), text)
+        mentions = _join_ranges(_without_overlaps([_modify(text, mention) for mention in mentions]), text)
     return [mention for mention in map(_in_utc, mentions) if mention is not None]
 
 
-def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMention]:
-    """Return all dates in *text* that match one of *rules*; they may overlap. *now* is when the text was written."""
+def _match_rules(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMention]:
     mentions = []
     for pattern, resolve in rules:
         for match in find_all(pattern, text):
@@ -81,11 +80,8 @@ def _matches(text: str, now: datetime, rules: Iterable[Rule]) -> list[DateMentio
     return mentions
 
 
-def _longest(mentions: list[DateMention]) -> list[DateMention]:
-    """Return the dates *mentions* of a text without overlaps: of two that overlap, only the longer one is returned.
-
-    Of two with the same length, it is the first in the list.
-    """
+def _without_overlaps(mentions: list[DateMention]) -> list[DateMention]:
+    """Return *mentions* in the order of the text; of two that overlap, only the longer (of equal length, the first)."""
     kept: list[DateMention] = []
     taken: set[int] = set()
     for mention in sorted(mentions, key=lambda mention: mention.start - mention.end):
@@ -96,10 +92,6 @@ def _longest(mentions: list[DateMention]) -> list[DateMention]:
 
 
 def _modify(text: str, mention: DateMention) -> DateMention:
-    """Return the date *mention* as changed by the words beside it in *text*: "early", "since" or "two weeks before".
-
-    It is returned unchanged if the changed date does not exist in the calendar.
-    """
     try:
         return _apply_modifiers(text, mention)
     except (ValueError, OverflowError):
@@ -107,9 +99,9 @@ def _modify(text: str, mention: DateMention) -> DateMention:
 
 
 def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
-    """Return the date *mention* as changed by the words beside it in *text*: "since May" has no end.
+    """Return *mention*, a date in *text*, as changed by words beside it: "early May", "since May", "a week before May".
 
-    Errors: `ValueError` or `OverflowError` if the changed date does not exist in the calendar.
+    Errors: `ValueError` or `OverflowError` if the calendar does not have the changed date.
     """
     interval, start = mention.interval, mention.start
     before = text[max(0, start - _BEFORE) : start]
@@ -157,7 +149,7 @@ def _shift(match: re.Match[str], of: Interval) -> Interval:
 
 
 def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
-    """Return the dates *mentions* of *text*, with two dates that are one period joined: "from A to B", "A - B"."""
+    """Return *mentions*, the dates in *text*, with two that are one period joined: "from May to July", "May - July"."""
     joined: list[DateMention] = []
     for mention in mentions:
         first = joined[-1] if joined else None
@@ -170,7 +162,7 @@ def _join_ranges(mentions: list[DateMention], text: str) -> list[DateMention]:
 
 
 def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
-    """Return whether the words in *text* around two dates make them one period: "from *first* to *second*"."""
+    """Return whether the words around the dates *first* and *second* make them one period: "from May to July"."""
     gap = text[first.end : second.start]
     is_until = second.interval.start is None and not gap.strip()  # "until 2025" is one date
     if len(gap) > 14 or not (is_until or _BETWEEN.fullmatch(gap)):
@@ -180,7 +172,6 @@ def _is_range(first: DateMention, second: DateMention, text: str) -> bool:
 
 
 def _range(first: DateMention, second: DateMention, text: str) -> Interval | None:
-    """Return the period from the start of *first* to the end of *second*, two dates in *text*; None if it is empty."""
     start, end = first.interval.start, second.interval.end
     if start is None or end is None:
         return None
@@ -192,7 +183,6 @@ def _range(first: DateMention, second: DateMention, text: str) -> Interval | Non
 
 
 def _in_utc(mention: DateMention) -> DateMention | None:
-    """Return *mention* with its period in UTC; None if the period is empty or outside of the calendar."""
     interval = mention.interval
     try:
         start = interval.start.astimezone(UTC) if interval.start else None

@@ -122,7 +122,6 @@ def _instant(at: datetime) -> Interval:
 
 
 def _clean_time_text(when: object) -> str:
-    """Return *when*, such as "last March", on one line; `ValueError` if empty, too long or with control characters."""
     text = str(when).strip()
     if not text:
         raise ValueError('The time is empty: give a date such as "2019-05-03", or words such as "last March".')
@@ -172,9 +171,10 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return ``(offset, text)`` of the sentence in *question* that may name a time, with quotes blanked out, or None.
+    """Return ``(offset, text)`` of the sentence in *question* that may name a time, or None.
 
-    None if the question asks for a time ("when"), or is about a conversation or about the present.
+    None if the question asks for a time ("when"), or is about a conversation or about the present. Quotes and a polite
+    opening are blanked out, so that all offsets stay.
     """
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
@@ -189,10 +189,7 @@ def _question_part(question: str) -> tuple[int, str] | None:
 
 
 def _question_sentence(text: str) -> tuple[int, int] | None:
-    """Return ``(start, end)`` of the question in *text* if it has exactly one, or of its sentence if it has only one.
-
-    Otherwise, the result is None.
-    """
+    """Return ``(start, end)`` of the only question in *text*, or if it has none, of its only sentence; else None."""
     sentences = []
     start = 0
     for match in [*_SENTENCE_END.finditer(text), None]:
@@ -277,7 +274,10 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
 
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
-    """Return whether *text* names another date, of *mentions*, as an alternative to *window*: "May or June"."""
+    """Return whether *text* offers another of *mentions* as an alternative to the date *window*: "in May or June".
+
+    In a Chinese question, any second date counts as an alternative.
+    """
     if len(mentions) > 1 and chinese.HAN.search(text, window.start, window.end):
         return True
     return any(
@@ -287,7 +287,7 @@ def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) 
 
 
 def _combine_half_open(windows: list[DateMention]) -> list[DateMention]:
-    """Combine two periods with opposite open ends, "after May" and "before July", to one, in a list; else return []."""
+    """Return two periods with opposite open ends as one, in a list: "after May" and "before July"; else ``[]``."""
     first, second = (window.interval for window in windows)
     start, end = first.start or second.start, first.end or second.end
     if (first.start is None) == (second.start is None) or (first.end is None) == (second.end is None):
@@ -300,9 +300,10 @@ def _combine_half_open(windows: list[DateMention]) -> list[DateMention]:
 def _window(
     text: str, mention: DateMention, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]
 ) -> DateMention | None:
-    """Return the period that the date *mention* and its preposition mean, such as "before 2019"; None if unclear.
+    """Return *mention*, a date in *text*, as the period that it means with its preposition: "before 2019" has no start.
 
-    *mentions* are all dates in *text*, *events* the ``(start, end)`` of events in it.
+    None if the date may not limit the time asked about. *mentions*: all dates in *text*. *events*: ``(start, end)`` of
+    clauses such as "after she moved".
     """
     if any(start <= mention.start < end for start, end in events):
         return None
@@ -339,7 +340,6 @@ def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequenc
 
 
 def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
-    """Return *interval* as changed by a preposition *kind* ("before": the time until its start); None if unbounded."""
     if kind in ("before", "until"):
         return Interval(None, interval.start, interval.precision) if interval.start else None
     if kind == "after":
@@ -381,7 +381,10 @@ _LATER = re.compile(r".*(?:后|来)$")
 
 
 def _chinese_window(text: str, mention: DateMention) -> DateMention | None:
-    """Return the period that a Chinese date and the words beside it mean, such as 2019年之前; None if unclear."""
+    """Return *mention*, a Chinese date, as the period that it means with the words beside it: 2019年之前 has no start.
+
+    None if the date may not limit the time asked about.
+    """
     words, before, after = text[mention.start : mention.end], text[: mention.start], text[mention.end :]
     prefix, suffix = _PREFIX.search(before), _SUFFIX.match(after)
     if _THING.match(after) or (_LATER.match(words) and before.strip()) or (not prefix and _TAKES_AWAY.search(before)):
