@@ -69,7 +69,6 @@ def __getattr__(name: str) -> Any:
 
 
 def _version() -> str:
-    """Return the installed version of the package, or ``"0+unknown"`` if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - most programs never ask
 
     try:

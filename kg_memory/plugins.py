@@ -19,7 +19,7 @@ from kg_memory.errors import SettingsError
 
 def plugin_names(kind: str) -> tuple[str, ...]:
     """Return the sorted names of the installed plug-ins of *kind*: ``("memoryd", "zeph")`` for "ontologies"."""
-    return tuple(sorted(_plugins(kind)))
+    return tuple(sorted(_entry_points(kind)))
 
 
 @cache
@@ -28,7 +28,7 @@ def load_plugin(kind: str, name: str) -> Any:
 
     *kind* is the kind of plug-in, such as "ontologies". Raises `SettingsError` if it is not installed.
     """
-    plugin = _plugins(kind).get(name)
+    plugin = _entry_points(kind).get(name)
     if plugin is None:
         installed = ", ".join(plugin_names(kind)) or "none: install temporal-kg-memory again"
         raise SettingsError(f"no plug-in {name!r} for {kind} is installed; installed are {installed}")
@@ -42,13 +42,12 @@ def load_plugins(kind: str) -> list[Any]:
 
 @cache
 def _installed() -> Any:  # the type differs between versions of Python
-    """Return the entry points of all installed packages; cached, because reading them is slow."""
+    # Cached, because reading the metadata of all packages is slow.
     return entry_points()
 
 
 @cache
-def _plugins(kind: str) -> dict[str, EntryPoint]:
-    """Return the entry points of the installed plug-ins of *kind*, such as "ontologies", as ``{name: entry point}``."""
+def _entry_points(kind: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in _installed().select(group=f"kg_memory.{kind}")}
 
 
@@ -65,7 +64,7 @@ class Host(Protocol):
         """Release the server, which may stop it. The host must not be used afterwards."""
 
     def advice(self) -> str:
-        """Return what users should do if the server cannot be reached, for the end of an error message."""
+        """Return instructions for the user if the server cannot be reached, for the end of an error message."""
 
 
 class LocalHost(Host, Protocol):

@@ -36,8 +36,6 @@ RedactHook = Callable[[str], str]
 
 
 def _check_scheme(*schemes: str) -> AfterValidator:
-    """Return a pydantic validator that accepts only URLs which begin with one of *schemes*, such as "http://"."""
-
     def check(url: str) -> str:
         if not url.startswith(schemes):
             raise ValueError(f"must begin with {' or '.join(schemes)}")
@@ -46,8 +44,7 @@ def _check_scheme(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _split(value: Any) -> Any:
-    """Split a text at its commas: ``"a, b" -> ("a", "b")``; return any other *value* unchanged."""
+def _split_at_commas(value: Any) -> Any:
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -181,7 +178,7 @@ class Settings:
     """The most entities and facts kept per chunk; the rest is dropped, and listed in `AddResult.dropped`."""
     read_all: bool = False
     """Whether to read also the episodes that the filter skips, such as greetings."""
-    trusted_sources: Annotated[tuple[str, ...], BeforeValidator(_split)] = ()
+    trusted_sources: Annotated[tuple[str, ...], BeforeValidator(_split_at_commas)] = ()
     """Sources (`EpisodeInput.source`) that are read even if they look like prompt injections; ``*`` is all."""
     redact: RedactHook | str = "secrets"
     """Removes secrets from episodes before they are stored: ``secrets`` (keys, tokens and passwords), ``personal``,
@@ -306,7 +303,6 @@ class Settings:
         self._validate_values()
 
     def _validate_values(self) -> None:
-        """Raise `SettingsError` if the settings for replicas, admission or redaction are invalid."""
         if self.min_replicas is not None and self.min_replicas > self.wait_replicas:
             numbers = f"{self.min_replicas} and {self.wait_replicas}"
             raise SettingsError(f"min_replicas must not be above wait_replicas, got {numbers}")
@@ -323,10 +319,6 @@ class Settings:
 
 
 def _find_ontology(name: str) -> Ontology:
-    """Return the ontology (entity and fact types) called *name*: an installed plug-in, or the path of a TOML file.
-
-    Raises `SettingsError` if neither exists, or the file is invalid.
-    """
     names = plugin_names("ontologies")
     if name in names:
         ontology: Ontology = load_plugin("ontologies", name)

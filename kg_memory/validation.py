@@ -37,7 +37,7 @@ def validate_namespace(namespace: object) -> str:
     None and blank text are errors too, and do not mean the default namespace: users whose id is missing would share one
     memory.
     """
-    if not isinstance(namespace, str) or _is_blank(namespace):
+    if not isinstance(namespace, str) or _is_invisible(namespace):
         raise InputError(
             f"namespace must be a non-empty string, got {short(namespace)}; give a user id, for example, or leave the "
             f"argument out for {DEFAULT_NAMESPACE!r}"
@@ -61,8 +61,7 @@ def validate_namespaces(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(validate_namespace, given)))
 
 
-def _is_blank(text: str) -> bool:
-    """Return whether *text* is empty or has only whitespace and invisible characters, such as zero-width spaces."""
+def _is_invisible(text: str) -> bool:
     return all(char.isspace() or unicodedata.category(char) == "Cf" for char in text)
 
 
@@ -175,7 +174,6 @@ def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -
 
 @cache
 def _adapter(kind: type) -> TypeAdapter[dict[str, Any]]:
-    """Return a pydantic validator for a dict with the fields of *kind*, a dataclass."""
     return TypeAdapter(TypedDict(kind.__name__, get_type_hints(kind, include_extras=True)))  # type: ignore[operator]
 
 

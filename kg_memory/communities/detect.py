@@ -64,10 +64,6 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
-    """Compare the detected communities, *groups*, with the stored ones in *links*, and return state updates.
-
-    Keys: `groups`, `strayed` (outdated memberships), `drift` (the share of entities whose community changed), counts.
-    """
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
     strayed: list[Membership] = [
@@ -127,7 +123,7 @@ def load_links() -> Flow[Links]:
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Run the query *page* for one range of node ids after another, and call ``take(row)`` for each result row.
+    """Run the query *page* for each range of node ids in turn, and call ``take(row)`` for each result row.
 
     *last*: a query for the highest node id, where the ranges end. *params*: other query parameters.
     """
@@ -170,10 +166,9 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 
 
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
-    """Convert *links* between members to links between their communities, the input of the next level's detection.
+    """Convert links between nodes to links between the communities of the nodes: ``[(2, 3)]`` -> ``[(0, 1)]``.
 
-    *level* has the members of each community. With ``[[1, 2], [3, 4]]``, the link ``(2, 3)`` becomes ``(0, 1)``, the
-    indexes of both communities. Links inside one community are left out.
+    *level*: the members of each community, here ``[[1, 2], [3, 4]]``. Links inside one community are left out.
     """
     place_of = {member: place for place, members in enumerate(level) for member in members}
     connected = ({place_of[node] for node in link if node in place_of} for link in links)
@@ -181,9 +176,10 @@ def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return *communities* with ids, member ids and fingerprints (hashes).
+    """Return a record (id, member ids, hash of members and facts) for each of *communities*, in the same order.
 
-    *communities*: for each community, the indexes of its members in `links.entities`.
+    *communities*: for each community, the indexes of its members in `links.entities`. Its member ids are ordered by
+    their number of facts inside the community, highest first.
     """
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
@@ -238,8 +234,8 @@ def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | N
 
     *links*: lists of connected nodes. *before*: the former community of each node, to start from.
     """
-    near = _neighbours(links)
-    labels = _labels_from(near, before) if before else _labels(near)
+    near = _count_links(links)
+    labels = _propagate_from(near, before) if before else _propagate_labels(near)
     communities: Level = []
     seen: set[int] = set()
     for node in sorted(near):
@@ -250,10 +246,7 @@ def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | N
 
 
 def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int]:
-    """Return the nodes that can be reached from the node *first* through nodes with the same label, sorted.
-
-    *near*: the neighbours of each node.
-    """
+    """Return, sorted, the nodes that can be reached from the node *first* through nodes with the same label."""
     members = {first}
     open_ = [first]
     while open_:
@@ -263,8 +256,7 @@ def _component(first: int, near: Neighbours, labels: dict[int, int]) -> list[int
     return sorted(members)
 
 
-def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
-    """Return the number of *links* between each two nodes: ``[(1, 2), (1, 2)] -> {1: {2: 2}, 2: {1: 2}}``."""
+def _count_links(links: Iterable[Sequence[int]]) -> Neighbours:
     near: Neighbours = defaultdict(lambda: defaultdict(int))
     for link in links:
         for one, two in combinations(sorted(set(link)), 2):
@@ -273,22 +265,14 @@ def _neighbours(links: Iterable[Sequence[int]]) -> Neighbours:
     return near
 
 
-def _labels(near: Neighbours) -> dict[int, int]:
-    """Return a label for each node by label propagation; closely connected nodes get the same label.
-
-    *near*: the number of links between nodes, ``{1: {2: 2}, 2: {1: 2}}``.
-    """
+def _propagate_labels(near: Neighbours) -> dict[int, int]:
     # In the first round all nodes change at once, so that no label spreads through the whole graph: planted groups of
     # 40 are found with a mutual information of 0.96 instead of 0.80. In later rounds, that could swap labels forever.
     alone = {node: node for node in near}
     return _spread(near, {node: _heaviest(near[node], alone) for node in near}, ROUNDS - 1)
 
 
-def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
-    """Return a label for each node by label propagation that starts from the former communities *before*.
-
-    *near*: the number of links between nodes, ``{1: {2: 2}, 2: {1: 2}}``.
-    """
+def _propagate_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, int]:
     first = {before[node]: node for node in sorted(before, reverse=True)}
     labels = {node: first[before[node]] if node in before else node for node in near}
     return _spread(near, labels, ROUNDS, stay=True)
@@ -297,7 +281,7 @@ def _labels_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[int, 
 def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
     """Run up to *rounds* rounds of label propagation: each node gets the most frequent label of its neighbours.
 
-    *near*: the number of links between nodes. *stay*: on a tie, a node keeps its label. *labels* is changed, too.
+    *stay*: on a tie, a node keeps its label. *labels* is changed in place and returned.
     """
     order = sorted(near)
     due = set(order)
@@ -315,9 +299,9 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
-    """Return the most frequent label among a node's neighbours; on a tie *own*, else the smallest.
+    """Return the label to which a node has most links; on a tie, *own* if it is one of them, else the smallest.
 
-    *near*: the number of links to each neighbour.
+    *near*: the number of links from the node to each neighbour. *labels*: the label of each node.
     """
     weights: dict[int, int] = defaultdict(int)
     for node, links in near.items():

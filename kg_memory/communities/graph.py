@@ -49,12 +49,10 @@ def build(
 
 
 def _after_compare(state: CommunitiesState) -> Literal["summarise", "unchanged"]:
-    """Return the next step: "summarise" if communities changed, else "unchanged", which ends the run."""
     return "summarise" if state["groups"] or state["removed"] or state["strayed"] else "unchanged"
 
 
 def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
-    """Return "again" to repeat the whole run because another refresh saved its results first, otherwise "done"."""
     return "again" if state["tries"] else "done"
 
 
@@ -88,7 +86,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
     """
     summaries = state["summaries"]
     vectors = yield from embed([summary["name"] for summary in summaries])
-    rows = [_row(*parts) for parts in zip(state["groups"], summaries, vectors, strict=True)]
+    rows = [_to_row(*parts) for parts in zip(state["groups"], summaries, vectors, strict=True)]
     written = yield from write(
         cypher.SAVE,
         communities=rows,
@@ -104,11 +102,7 @@ def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: 
     return {"tries": tries}
 
 
-def _row(group: EntityCluster, summary: Summary, vector: Vector) -> Row:
-    """Return the database row to save for the community *group*: its summary, members, and words for the word index.
-
-    *vector* is the embedding of its name.
-    """
+def _to_row(group: EntityCluster, summary: Summary, vector: Vector) -> Row:
     terms = tokenise.count_terms(summary["summary"]) + tokenise.count_terms(summary["name"], NAME_WEIGHT)
     lowest = group["level"] == 0
     return {

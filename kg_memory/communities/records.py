@@ -128,7 +128,7 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     level = None if level is None else validate_count("level", level, 0)
-    return [_community(row) for row in (yield from fetch(cypher.COMMUNITIES, **page, level=level))]
+    return [_to_community(row) for row in (yield from fetch(cypher.COMMUNITIES, **page, level=level))]
 
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
@@ -152,15 +152,14 @@ def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
         sources=SOURCES,
     )
     return CommunityCard(
-        community=_community({**row, "parts": [part.name for part in parts]}),
+        community=_to_community({**row, "parts": [part.name for part in parts]}),
         facts=tuple(map(rows.to_fact, facts)),
         parts=parts,
         part_of=rows.to_community(row["above"][0]) if row["above"] else None,
     )
 
 
-def _community(row: Row) -> Community:
-    """Convert *row*, a query result, to a `Community` with the names of its members."""
+def _to_community(row: Row) -> Community:
     inside = {name: tuple(row[name]) for name in ("members", "parts")}
     return rows.to_community(row["community"]).model_copy(update={**inside, "joined": row["joined"]})
 

@@ -72,17 +72,16 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
         for places, (descriptions, count) in zip(batches, answers, strict=True):
             questions += count
             for place, description in zip(places, descriptions, strict=True):
-                summary = _summary(groups[place], description, summaries)
+                summary = _to_summary(groups[place], description, summaries)
                 summaries[summary["id"]] = summary
     return {"summaries": [summaries[group["id"]] for group in state["groups"]], "questions": questions}
 
 
-def _summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the summary to store for the community *group*: its id, name, text and fingerprint.
+def _to_summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
+    """Return the record to store for the community *group*: its id, name, summary and fingerprint.
 
-    The fingerprint (a hash of the texts that were summarised) tells the next refresh that nothing has changed. It is
-    empty if fixed rules, not the model, wrote *description* or the summary of a smaller community in the group; then
-    the model is asked again. *summaries*: the new summaries so far, by community id.
+    The fingerprint is "", so that the next refresh asks the model again, if fixed rules wrote *description* or the
+    summary of a community in *group*. *summaries*: the new summaries so far, by community id.
     """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
@@ -103,17 +102,12 @@ def _read_texts(
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
         page = groups[start : start + PAGE]
-        flows = (_read_parts(group, summaries) if group["level"] else _read_members(group, instant) for group in page)
+        flows = (_part_texts(group, summaries) if group["level"] else _member_texts(group, instant) for group in page)
         material += [pack_items(items, most) for items in (yield from in_step(flows))]
     return material
 
 
-def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
-    """Return texts for a prompt: the first members of *group*, and the latest facts among these members.
-
-    ``[{"entity": "Ann", "type": "Person", "summary": "..."}, {"fact": "Ann knows Bob"}]``. *instant*: when the facts
-    must be true, in microseconds since the epoch.
-    """
+def _member_texts(group: EntityCluster, instant: int) -> Flow[list[Item]]:
     ids = group["members"][:MEMBERS]
     members = yield from fetch(cypher.MEMBERS, ids=ids)
     facts = yield from fetch(cypher.FACTS_AMONG, ids=ids, now=instant, limit=FACTS)
@@ -121,11 +115,7 @@ def _read_members(group: EntityCluster, instant: int) -> Flow[list[Item]]:
     return items + [{"fact": dated(row["fact"])} for row in facts]
 
 
-def _read_parts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
-    """Return the smaller communities in *group* as texts for a prompt: ``[{"part": "Climbers", "summary": "..."}]``.
-
-    *summaries*: new summaries by community id; other summaries are read from the database.
-    """
+def _part_texts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[list[Item]]:
     ids = group["members"][:MEMBERS]
     stored = yield from fetch(cypher.PARTS, ids=[id_ for id_ in ids if id_ not in summaries])
     texts = {row["id"]: (row["name"], row["summary"]) for row in stored}
@@ -156,10 +146,9 @@ def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
 
 
 def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
-    """Run *flow* and count its model calls: return ``(result, 3)``.
+    """Run *flow*, and return its result and the number of its model calls.
 
-    A flow is a generator that yields requests, such as model calls. A call that was refused because the budget is spent
-    does not count.
+    Calls that were refused because the budget is spent do not count.
     """
     questions = 0
 
@@ -205,16 +194,16 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
         return {}
     counts = Counter(answered.community for answered in answer.communities)
     return {
-        answered.community: _fill(answered, whole[answered.community - 1])
+        answered.community: _complete(answered, whole[answered.community - 1])
         for answered in answer.communities
         if counts[answered.community] == 1 and 0 < answered.community <= len(whole)
     }
 
 
 def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the name and summary of one community: the model's or, if its answer fails, made by fixed rules.
+    """Return the name and summary of one community from the model or, if its answer is invalid, from fixed rules.
 
-    *parts*: the texts about the community. *most*: the most bytes in a question. Errors: `ModelUnavailable`.
+    *parts*: texts about the community. *most*: the maximum size of a prompt in bytes. Errors: `ModelUnavailable`.
     """
     try:
         return (yield from _reduce(parts, most))
@@ -228,14 +217,15 @@ def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community: it reads each of *parts* (texts about it) in a call of its own.
+    """Return the model's description of one community; each of *parts* (texts about it) is read in a call of its own.
 
-    If there are several parts, a last call summarises their descriptions. *most*: the most bytes in a question.
+    If there are several parts, further calls summarise the answers, until one is left. *most*: the maximum size of a
+    prompt in bytes.
     """
     while True:
         descriptions: list[Item] = []
         for part in parts:
-            filled = [_fill(answered, part) for answered in (yield from _ask([part])).communities[:1]]
+            filled = [_complete(answered, part) for answered in (yield from _ask([part])).communities[:1]]
             [description] = filled or [_Description(*describe_members(part))]
             descriptions.append({"part": description.name, "summary": description.summary})
         if len(descriptions) == 1:
@@ -244,13 +234,11 @@ def _reduce(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _ask(communities: Sequence[list[Item]]) -> Flow[Descriptions]:
-    """Ask the model to describe *communities*, each a list of texts, in one question; return its answer."""
     numbered = [{"community": number, "items": items} for number, items in enumerate(communities, 1)]
     return (yield from ask_model(COMMUNITY, communities=numbered))
 
 
-def _fill(answered: Description, items: Sequence[Item]) -> _Description:
-    """Return the name and summary in *answered*; an empty name or summary is made from *items* by fixed rules."""
+def _complete(answered: Description, items: Sequence[Item]) -> _Description:
     name, summary = describe_members(items)
     return _Description(answered.name.strip() or name, answered.summary.strip() or summary)
 
@@ -263,7 +251,7 @@ def pack_items(items: Sequence[Item], most: int) -> list[list[Item]]:
     parts: list[list[Item]] = [[]]
     size = 0
     for whole in items:
-        item = {name: _cut(text, most // SHARE) for name, text in whole.items()}
+        item = {name: _cut_to_bytes(text, most // SHARE) for name, text in whole.items()}
         cost = _size(item)
         if len(parts[-1]) > 1 and size + cost > most:
             parts.append([])
@@ -273,12 +261,10 @@ def pack_items(items: Sequence[Item], most: int) -> list[list[Item]]:
     return parts
 
 
-def _cut(text: str, most: int) -> str:
-    """Return *text*, shortened to *most* bytes of UTF-8 with " …" at the end if it is longer."""
+def _cut_to_bytes(text: str, most: int) -> str:
     encoded = replace_unstorable(text).encode()
     return text if len(encoded) <= most else encoded[:most].decode(errors="ignore") + " …"
 
 
 def _size(item: Mapping[str, str]) -> int:
-    """Return the number of bytes that *item*, as JSON, takes in a prompt."""
     return len(json.dumps(item, ensure_ascii=False).encode(errors="replace")) + 2

@@ -166,10 +166,10 @@ class BudgetMeter:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Yield *effect*, a request of the flow, and return its result; count and limit the questions to the model.
+        """Perform *effect*, a flow's request to a model or the database, and return its result; count and limit costs.
 
-        In a query, the parameter `spent` is filled in with the costs since the last such query, so that they are
-        stored; a query with `spent_since` also reads the stored totals.
+        A query with the parameter ``spent`` also stores the costs since the last such query; one with ``spent_since``
+        also reads the stored totals.
         """
         match effect:
             case Every(flows):
@@ -262,10 +262,10 @@ class BudgetMeter:
         return rows
 
     def _add_cost_params(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return the query parameters *params* with those added by which the query stores and reads costs.
+        """Return *params*, the parameters of a query, with those added by which it stores and reads costs.
 
-        ``spent`` has the model calls and tokens to store for *day* (today, as days since the epoch), taken from
-        *unwritten*. If the query reads stored costs, ``spent_since`` and ``spent_today`` are the first and last day.
+        ``spent``: the calls and tokens in *unwritten*, to store for *day* (today, as days since the epoch).
+        ``spent_since`` and ``spent_today``: the first and the last day to read.
         """
         more: dict[str, object] = {}
         if unwritten != NOTHING:
@@ -295,10 +295,6 @@ def _to_usage(counts: Iterable[float]) -> Usage:
 
 
 def _describe_limit(scope: str, measure: str, limit: float, before: float, more: float) -> str:
-    """Return the error message for a spent budget: "the budget of the day is spent (9 of 10 calls, ...): raise ...".
-
-    *before*: spent so far. *more*: needed by the question. *measure*: the unit, "calls", "tokens" or "money".
-    """
     variable = f"{ENV_PREFIX}{scope.upper()}_{measure.upper()}"
     owner = {"episode": "an episode", "day": "the day", "namespace": "the namespace"}[scope]
     remedy = f"raise {variable}, and call `memory.episodes.resume()`"

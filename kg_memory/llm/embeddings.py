@@ -108,10 +108,6 @@ class OrderedVectors:
 
 
 def _in_order(response: Any) -> Any:
-    """Return *response*, of OpenAI's embeddings API, with its vectors in the order of their texts.
-
-    Errors: `ConnectionError` if it has no list of vectors, as when the server still loads its model.
-    """
     if not isinstance(getattr(response, "data", None), list):
         raise ConnectionError(f"no embedding model? The response has no list of vectors: {response!s:.200}")
     with suppress(AttributeError, TypeError):  # without indices, the order is right
@@ -233,9 +229,11 @@ def to_unit_vectors(
 
 
 def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
-    """Return *vector* scaled to length 1. *text* is the embedded text; error messages have its *index*.
+    """Return *vector*, the embedding of *text*, scaled to length 1; *index*: that of the text, for error messages.
 
-    Raises: `EmbeddingError` if *vector* is not a list of finite numbers, or is zero for a text with letters or digits.
+    A zero vector of a text without letters and digits becomes ``[1.0, 0.0, ...]``.
+
+    Raises: `EmbeddingError` for another zero vector, or if *vector* is not a list of finite numbers.
     """
     try:
         numbers = list(map(float, vector))
@@ -311,7 +309,7 @@ class ReliableEmbeddings:
         return [*first, *(yield from self._embed(texts[middle:], query=False))]
 
     def _request(self, texts: list[str], *, query: bool) -> Flow[list[Vector]]:
-        """Return the vectors of *texts* as the server sends them, after retries. Arguments and errors: see `_embed`."""
+        """Return the vectors of *texts* as the server sends them, after retries. Arguments and errors: as `_embed`."""
         model, text = self.model, texts[0]
         if query:
             request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), lambda vector: [vector])

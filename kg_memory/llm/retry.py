@@ -344,7 +344,10 @@ def make_error(
 
 
 def _describe(error: Exception) -> str:
-    """Return the message of *error*, with the text of the response, and the cause of a failed connection."""
+    """Return the message of *error*, with more details in brackets: ``"Bad request (unknown model)"``.
+
+    The details are the text of the response or, for a failed connection, its cause.
+    """
     text, more, root = str(getattr(error, "message", None) or error), getattr(error, "body", None), error
     for _ in range(MOST_CAUSES if "APIConnectionError" in _names(error) else 0):
         if isinstance(root.__cause__, Exception):
@@ -374,7 +377,7 @@ def _names(error: Exception) -> set[str]:
 
 
 def _read_retry_after(headers: Any) -> float | None:
-    """Return the seconds to wait, from the response header ``retry-after-ms`` or ``retry-after``, or None."""
+    """Return the seconds to wait by the header ``retry-after-ms`` or ``retry-after``; None if missing or invalid."""
     get = getattr(headers, "get", lambda _: None)
     try:
         if milliseconds := get("retry-after-ms"):

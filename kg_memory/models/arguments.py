@@ -38,7 +38,7 @@ class Arguments(BaseModel):
 
     @classmethod
     def _correct_each(cls, arguments: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Yield ``(name, value of the right type)`` for each of the JSON *arguments*, except missing optional ones."""
+        """Yield ``(name, value)`` of *arguments*, with values of the right JSON type, except left-out optional ones."""
         for name, value in arguments.items():
             field = cls.model_fields.get(name)
             read = value if field is None else _correct_value(field.annotation, value)
@@ -50,9 +50,9 @@ class Arguments(BaseModel):
 
 
 def _correct_value(annotation: Any, value: Any) -> Any:
-    """Convert the text *value* if *annotation* is a list or object type: ``"[1]" -> [1]``, ``"a" -> ["a"]``.
+    """Convert the text *value* if the type *annotation* is a list or an object: ``"[1]" -> [1]``, ``"a" -> ["a"]``.
 
-    Any other value is returned unchanged, and so is text where *annotation* allows text.
+    A value that is no text, or text where *annotation* allows text, is returned unchanged.
     """
     if not isinstance(value, str):
         return value

@@ -167,7 +167,7 @@ def to_plain(where: Filter) -> dict[str, Any]:
 
 
 class _Parser:
-    """Parses a dict into a `Filter`. It raises `InputError` if the dict is not a valid filter, or is too large."""
+    """Parses one filter, and counts its tests and values against the limits; use a new parser for each filter."""
 
     def __init__(self) -> None:
         self._left = {"tests": MAX_TESTS, "values": MAX_VALUES, "characters": MAX_CHARACTERS}
@@ -181,7 +181,7 @@ class _Parser:
         self._count("tests")
         for name in where:
             if name not in JOINS and find_field(name) is None:
-                raise _unknown("field", name, (*FIELDS, f"{PREFIX}KEY", *JOINS))
+                raise _unknown_name("field", name, (*FIELDS, f"{PREFIX}KEY", *JOINS))
         fields = [name for name in where if name not in JOINS]
         tests = tuple(test for name in fields for test in self._tests(name, where[name]))
         parts: list[Filter] = [Fields(tests)] if tests else []
@@ -189,7 +189,6 @@ class _Parser:
         return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
 
     def _join(self, name: str, value: Any, depth: int) -> Filter:
-        """Return the filter for ``{name: value}``, where *name* is ``$and``, ``$or`` or ``$not``."""
         if name == "$not":
             return Not(self.filter(value, depth))
         if not isinstance(value, list | tuple):
@@ -198,7 +197,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else AllOf(parts) if name == "$and" else AnyOf(parts)
 
     def _tests(self, name: str, condition: Any) -> Iterator[FieldComparison]:
-        """Yield a comparison for each operator in ``{name: condition}``: ``{"trust": {"$gte": 0.5}}`` has one."""
+        """Yield a comparison for each operator in *condition*: two for ``{"$gt": 1, "$lt": 5}``, one for a text."""
         field = find_field(name) or LABEL
         if field is LABEL:
             check_key(name.removeprefix(PREFIX))
@@ -211,26 +210,24 @@ class _Parser:
         allowed = EQUALITIES if field.holds == "text" else EQUALITIES + ORDERS
         for operator, value in condition.items():
             if operator not in allowed:
-                raise _unknown(f"operator of {name}", operator, allowed)
+                raise _unknown_name(f"operator of {name}", operator, allowed)
             self._count("tests")
-            yield FieldComparison(name, operator, self._value(name, field, operator, value))
+            yield FieldComparison(name, operator, self._validate_value(name, field, operator, value))
 
-    def _value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
-        """Validate and return the *value* that *operator* compares with the field *name*; a list becomes a tuple."""
+    def _validate_value(self, name: str, field: Field, operator: str, value: Any) -> Plain | tuple[Plain, ...]:
         if operator not in LISTS:
             if value is None and operator in ORDERS:
                 raise InputError(f"{operator} of {name} is None: give a value, or leave it out")
-            return self._scalar(name, field, value, is_number=operator in ORDERS)
+            return self._validate_scalar(name, field, value, is_number=operator in ORDERS)
         if not isinstance(value, list | tuple | set | frozenset):
             raise InputError(f"{operator} of {name} must be a list of values, got {type(value).__name__}")
-        values = tuple(self._scalar(name, field, item) for item in value)
+        values = tuple(self._validate_scalar(name, field, item) for item in value)
         return tuple(sorted(values, key=repr)) if isinstance(value, set | frozenset) else values
 
-    def _scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
+    def _validate_scalar(self, name: str, field: Field, value: Any, *, is_number: bool = False) -> Plain:
         """Return *value* converted to the type of the field *name*; raise `InputError` if it has another type.
 
-        With *is_number*, for operators such as ``$gte``, the value of a label (set by the application) must be a
-        number.
+        *is_number*: accept only a number for a label, as the operator ``$gte`` needs.
         """
         self._count("values")
         if isinstance(value, str):
@@ -246,14 +243,10 @@ class _Parser:
         if not isinstance(value, str):
             raise InputError(f"the filter's {name} must be a string or a list of strings, got {value!r:.100}")
         if name in CHOICES and value not in CHOICES[name]:
-            raise _unknown(name, value, CHOICES[name])
+            raise _unknown_name(name, value, CHOICES[name])
         return str.__str__(value)  # plain text, also for a member of an enum
 
     def _count(self, kind: str, count: int = 1) -> None:
-        """Add *count* to the filter's total of *kind*; raise `InputError` if the total exceeds its limit.
-
-        *kind* is "tests", "values" or "characters".
-        """
         self._left[kind] -= count
         if self._left[kind] < 0:
             limits = f"{MAX_TESTS} tests, {MAX_VALUES} values and {MAX_CHARACTERS:,} characters"
@@ -261,10 +254,7 @@ class _Parser:
 
 
 def _parse_time(name: str, value: Any) -> str:
-    """Return *value*, a datetime or ISO 8601 text, as ISO 8601 text in UTC; a time without a zone counts as UTC.
-
-    Raises `InputError` for any other value. The error names the field *name*.
-    """
+    """Return a datetime or ISO 8601 text as ISO 8601 text in UTC; a time without a zone counts as UTC."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(moment, datetime):
@@ -277,7 +267,6 @@ def _parse_time(name: str, value: Any) -> str:
 
 
 def _parse_number(name: str, value: Any) -> float:
-    """Return *value* as a finite float; raise `InputError` for any other value. The error names the field *name*."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -288,11 +277,7 @@ def _parse_number(name: str, value: Any) -> float:
     raise InputError(f"the filter's {name} must be a number, got {value!r:.100}")
 
 
-def _unknown(kind: str, value: object, allowed: tuple[str, ...]) -> InputError:
-    """Return an `InputError` for *value*, an unknown name in a filter; it suggests the most similar of *allowed*.
-
-    *kind* says in words what the name is: "field", "operator of trust".
-    """
+def _unknown_name(kind: str, value: object, allowed: tuple[str, ...]) -> InputError:
     near = get_close_matches(str(value).lower()[:100], allowed, 1)
     hint = f"did you mean {near[0]}? Else use" if near else "use"
     return InputError(f"unknown {kind} {value!r:.100} in a filter: {hint} one of {', '.join(allowed)}")

@@ -91,7 +91,7 @@ def check_label(key: str, value: object) -> Label:
 
 
 def _read_value(key: str, value: object) -> LabelValue:
-    """Return the validated *value* of the label *key*. A list becomes a tuple without repeats, a set a sorted tuple."""
+    """Return *value* after validation: a list becomes a tuple without repeats, a set becomes a sorted tuple."""
     if not isinstance(value, list | tuple | set | frozenset):
         return check_label(key, value)
     items = (check_label(key, item) for item in value)
@@ -139,7 +139,6 @@ def merge_labels(many: Iterable[Mapping[str, LabelValue]]) -> Labels:
 
 
 def _pairs(labels: Labels) -> Iterator[tuple[str, Label]]:
-    """Yield ``(key, value)`` for each value of each label: ``{"tags": ("a", "b")}`` gives two pairs."""
     yield from ((key, item) for key, value in labels.items() for item in _to_tuple(value))
 
 

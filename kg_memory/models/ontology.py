@@ -85,10 +85,7 @@ def read_ontology(file: str) -> Ontology:
 
 
 def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
-    """Return the ontology that *content* describes, the dict parsed from a TOML file.
-
-    Raises `ValueError`, `TypeError` or `KeyError` if it is invalid.
-    """
+    """Convert a parsed TOML file to an ontology; raise `ValueError`, `TypeError` or `KeyError` if it is invalid."""
     if unknown := content.keys() - {"entity_types", "fact_types", "strict"}:
         raise ValueError(f"unknown keys {sorted(unknown)}; use entity_types, fact_types and strict")
     facts = tuple(_read_fact_type(row) for row in content.get("fact_types", ()))
@@ -104,6 +101,5 @@ def _parse_ontology(content: Mapping[str, Any]) -> Ontology:
 
 
 def _read_fact_type(row: Mapping[str, Any]) -> FactType:
-    """Convert *row*, a ``[[fact_types]]`` table of a TOML file, to a fact type."""
     signature = tuple((str(subject), str(target)) for subject, target in row.get("signature", ()))
     return FactType(**{**row, "signature": signature})

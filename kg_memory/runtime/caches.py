@@ -203,9 +203,9 @@ class CachedAnswers:
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform *effect*, such as a query or a question to the model, and return its result.
+        """Perform *effect* (an I/O request) and return its result; answers to model requests may come from a cache.
 
-        Questions to the model are answered from a cache if possible.
+        An error is added to `failures` and raised again.
         """
         if isinstance(effect, Every):
             ended = count(1)
@@ -218,17 +218,13 @@ class CachedAnswers:
             raise
 
     def _one_of(self, total: int, flow: Flow[T], ended: Iterator[int]) -> Flow[T]:
-        """Run *flow*, one of *total* parallel flows, and return its result; report its end as progress.
-
-        *ended* counts the flows that have ended: 1, 2, ...
-        """
         result = yield from self.through(flow)
         if total > 1:
             self.progress(next(ended), total)
         return result
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the cached answer to *ask*; if there is none, ask the model, cache its answer and return it."""
+        """Return the answer to *ask* from the cache in memory, else from the database, else from the model."""
         cached = self.cache.pop(_key(self.namespace, ask)) if self.cache else None
         if cached is None and self.durable:
             cached = self.durable.take(ask)

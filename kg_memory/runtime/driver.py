@@ -152,14 +152,14 @@ class Embedder:
         *role* says whether the texts are documents or search queries. *later* are texts that will be needed soon. A
         model that can do so starts on them in the background; other models embed them in the same request.
         """
-        if later and not _begin(self.embeddings, self._look_up(later, role)[1]):
+        if later and not _begin_embedding(self.embeddings, self._look_up(later, role)[1]):
             return (yield from self.embed_flow((*texts, *later), role))[: len(texts)]
         vectors, missing = self._look_up(texts, role)
         model = self.embeddings
         if missing:
             if role == "query":
                 embedded = yield Call(
-                    lambda: _map_side_by_side(model.embed_query, missing),
+                    lambda: _map_in_threads(model.embed_query, missing),
                     lambda: asyncio.gather(*map(model.aembed_query, missing)),
                 )
             else:
@@ -174,13 +174,13 @@ class Embedder:
         return self.length or len(self.embed(("dimension",))[0])
 
     def _look_up(self, texts: Sequence[str], role: Role) -> tuple[dict[str, Vector], list[str]]:
-        """Return (vectors of the *texts* in the cache, ``{text: vector}``; the texts that are not in the cache)."""
+        """Return the cached vectors, ``{text: vector}``, and those of *texts* without one, each once."""
         cached = self.vectors.get((text, role) for text in texts)
         vectors = {text: vector for (text, _), vector in cached.items()}
         return vectors, [text for text in dict.fromkeys(texts) if text not in vectors]
 
     def _cache_vectors(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
-        """Cache the new *vectors* of *texts*, one for each, and return them as they are cached: ``{text: vector}``.
+        """Cache *vectors*, one for each of *texts*, and return them as they are cached: ``{text: vector}``.
 
         Errors: `EmbeddingError` if their lengths differ, as the database would store such a vector and never find it.
         """
@@ -196,16 +196,14 @@ class Embedder:
         return encoded
 
 
-def _map_side_by_side(function: Callable[[str], T], texts: Sequence[str]) -> list[T]:
-    """Return ``[function(text) for text in texts]``, computed in parallel threads if there are several texts."""
+def _map_in_threads(function: Callable[[str], T], texts: Sequence[str]) -> list[T]:
     if len(texts) == 1:
         return [function(texts[0])]
     with ThreadPoolExecutor(len(texts), thread_name_prefix="kg-memory-questions") as pool:
         return list(pool.map(function, texts))
 
 
-def _begin(embeddings: Embeddings, texts: Sequence[str]) -> bool:
-    """Make a model start to embed *texts* in the background; return False if it cannot do so."""
+def _begin_embedding(embeddings: Embeddings, texts: Sequence[str]) -> bool:
     begin = getattr(embeddings, "embed_ahead", None)
     return begin is not None and begin(texts) is not False
 
@@ -303,9 +301,9 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Return the result of *effect* (a request of a flow, such as a query on the graph *key* or a model call).
+        """Perform *effect*, such as a query on the graph *key*, and return its result.
 
-        The flow yields only `Call` effects: function calls, which can run in threads and on an event loop.
+        The generator yields only `Call` effects, which run in threads as well as on an event loop.
         """
         match effect:
             case Query() | Reads():
@@ -329,9 +327,9 @@ class Driver(Generic[S]):
         raise TypeError(f"a flow yielded {effect!r}: yield an effect of kg_memory.runtime.effects")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each.
+        """Return the rows of *query* on the graph *key*; for a batch of reads, a list of rows for each of them.
 
-        An answer is cached if its query names the version of the data (`Query.as_of`).
+        Rows are cached for queries with `as_of`, the version of the data.
         """
         if isinstance(query, Query):
             if kept := self._find_answer(key, query):
@@ -346,25 +344,20 @@ class Driver(Generic[S]):
         return answers
 
     def _find_answer(self, key: str, query: Query) -> tuple[Any, ...]:
-        """Return ``(answer,)`` if an answer to *query* is cached for its version of the data, otherwise ``()``."""
         if query.as_of is None:
             return ()
         place = (key, query.cypher)
         as_of, answer = self.tables.get([place]).get(place, (None, None))
+        # A tuple, as the answer itself may be empty or None.
         return (answer,) if as_of == query.as_of else ()
 
     def _keep_answer(self, key: str, query: Query, rows: Any) -> Flow[Any]:
-        """Convert *rows*, the answer to *query*, by ``query.make`` if set; cache and return the result.
-
-        It is cached only if the query names a version of the data (`Query.as_of`).
-        """
         answer = rows if query.make is None else (yield in_thread(partial(query.make, rows)))
         if query.as_of is not None:
             self.tables.put({(key, query.cypher): (query.as_of, answer)})
         return answer
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return how well each of *texts* answers *question*: the cross-encoder's scores, from 0 to 1."""
         scorer = self.scorer
         cached = self.scores.get((scorer.name, question, text) for text in texts)
         by_text = {text: score for (_, _, text), score in cached.items()}

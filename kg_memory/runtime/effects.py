@@ -294,7 +294,7 @@ def in_threads(flow: Flow[T]) -> Flow[T]:
 
 
 def _advance(resume: Callable[[Any], Any], answer: Any) -> tuple[bool, Any]:
-    """Continue a flow by ``resume(answer)``; return (False, its next effect), or (True, its result) at its end."""
+    """Continue a generator by ``resume(answer)``; return ``(False, next yield)``, or ``(True, result)`` at its end."""
     try:
         return False, resume(answer)
     except StopIteration as stop:
@@ -390,7 +390,7 @@ def without_model(flow: Flow[T]) -> Flow[T]:
 
 
 def _answer_nothing(effect: Any) -> Flow[Any]:
-    """If *effect* is a question to the model, answer it with empty lists; pass on any other effect."""
+    """Answer questions to the model with empty lists, in parallel flows too; pass on other effects (I/O requests)."""
     match effect:
         case Ask():
             answer = effect.prompt.answer

@@ -166,7 +166,10 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
-    """Run all flows of *effect* in the threads of *pool*, or if it is None, one after another; return their results."""
+    """Return the results of all flows of *effect*, run in the threads of *pool*; without a pool, one after another.
+
+    With a pool, an error is raised only after all flows have ended.
+    """
     # While the process exits, threads can no longer start: the flows then run one after another.
     if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]
@@ -195,7 +198,10 @@ def _threads_start() -> bool:
 
 
 async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
-    """Run all flows of *effect* on the event loop, at most *side_by_side* at a time; return their results in order."""
+    """Return the results of all flows of *effect*, of which at most *side_by_side* run at a time on the event loop.
+
+    An error is raised only after all flows have ended.
+    """
     room = asyncio.Semaphore(min(side_by_side, effect.at_once or side_by_side))
     # As in a pool, flows nested in one of several run one after another: *side_by_side* limits the total.
     inner = 1 if len(effect.flows) > 1 else side_by_side

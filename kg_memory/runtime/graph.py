@@ -146,7 +146,10 @@ class Pipeline:
         return graph
 
     def _invoke(self, input: State, *, context: RunConfig | None = None) -> Flow[State]:  # noqa: A002
-        """Run the graph from the state *input*, and return the final state; *context*: settings for this run only."""
+        """Run the graph from the state *input* and return the final state; LangGraph runs it only if it is observed.
+
+        *context*: settings for this run.
+        """
         if are_steps_seen():
             return self.decode((yield from call(self._compiled, "invoke", self.encode(input), context=context)))
         state, name = dict(input), self._next_node(START, input)
@@ -169,7 +172,6 @@ class Pipeline:
         return self.graph.compile(name=self.name, checkpointer=False).with_config(recursion_limit=MOST_STEPS)
 
     def _next_node(self, name: str, state: State) -> str:
-        """Return the name of the node that runs after the node *name*; if there are branches, *state* decides."""
         following = self.edges[name]
         if isinstance(following, str):
             return following
@@ -256,10 +258,7 @@ def _report(step: str, write: Write, done: int, total: int) -> None:
 
 
 def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -> Update:
-    """Return *update*, the output of a step, with *usage* (its calls, tokens and time) added under the key "steps".
-
-    If this step saved the episode (message), the usage of all steps is logged.
-    """
+    # The step has saved the message.
     if "saved_at" in update:
         log_end(namespace, {**state, **update}, usage)
     return {**update, "steps": [usage.model_dump()]}
@@ -268,9 +267,9 @@ def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -
 def _handle_failure(
     on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Call *on_failure* after a step failed with *error*, and log the failure.
+    """Call *on_failure* after a step failed with *error*, add the usage of all steps to *error*, and log the failure.
 
-    *answers*: the model's answers to the step. *usage*: the calls and tokens of the step.
+    *answers*: the answers of the model in the step. *usage*: the model calls and tokens of the step.
     """
     if isinstance(error, KGMemoryError):
         error.steps = (*(StepUsage(**step) for step in state.get("steps") or ()), usage)
@@ -295,7 +294,10 @@ def _is_count(value: Any) -> bool:
 
 
 def _summarise(value: Any) -> Any:
-    """Return the length of a list, a bool unchanged, or a dict with its values summarised; None for other values."""
+    """Return the size of *value*, without texts: ``[a, b] -> 2``, ``{"x": [a], "y": "b"} -> {"x": 1}``.
+
+    A bool is returned unchanged. The result is None for any other value, and for a dict in which no sizes remain.
+    """
     match value:
         case bool():
             return value

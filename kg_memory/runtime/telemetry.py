@@ -242,7 +242,7 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
     """
     count_episode(state["status"], {})
     if log.isEnabledFor(logging.INFO):
-        _tell(logging.INFO, "episode read", {**_about(namespace, state, last), "reason": state.get("skipped")})
+        _tell(logging.INFO, "episode read", {**_fields(namespace, state, last), "reason": state.get("skipped")})
 
 
 def log_step_failure(
@@ -257,15 +257,12 @@ def log_step_failure(
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}
     # The caller gets the error of a rejected input: no warning.
     level = logging.INFO if status is None and isinstance(error, InputError) else logging.WARNING
-    _tell(level, "episode not read", {**_about(namespace, state, failed), **details})
+    _tell(level, "episode not read", {**_fields(namespace, state, failed), **details})
     log.debug("full error, which may quote the message", exc_info=error)
 
 
-def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
-    """Return the log fields of the message in *state*: ``{"namespace": hash, "episode": id, "seconds": 1.2, ...}``.
-
-    *last*: the usage of the last step, which *state* does not include yet.
-    """
+def _fields(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[str, Any]:
+    """Return the log fields of the message in *state*; *last*: the usage of the last step, which *state* lacks yet."""
     steps = [*(StepUsage(**step) for step in state.get("steps") or ()), last]
     return {
         "namespace": mask(namespace),
@@ -278,10 +275,9 @@ def _about(namespace: str, state: Mapping[str, Any], last: StepUsage) -> dict[st
 
 def _tell(level: int, what: str, details: Mapping[str, Any]) -> None:
     fields = {name: details[name] for name in FIELDS if details.get(name) is not None}
-    log.log(level, "%s %s", what, " ".join(f"{name}={_plain(value)}" for name, value in fields.items()), extra=fields)
+    log.log(level, "%s %s", what, " ".join(f"{name}={_quote(value)}" for name, value in fields.items()), extra=fields)
 
 
-def _plain(value: Any) -> str:
-    """Return *value* as text for a ``key=value`` log line; as a JSON string if it has spaces, quotes or the like."""
+def _quote(value: Any) -> str:
     text = str(value)
     return text if text and text.isascii() and text.isprintable() and not set(text) & set(' "=') else json.dumps(text)

@@ -106,7 +106,7 @@ class BackgroundWorker(Generic[J]):
             self._do(job)
 
     def _take(self) -> J | None:
-        """Wait until a job is due, remove it from the queue and return it; return None if there are no jobs left."""
+        """Wait until a job is due, remove it from the queue and return it; None if no jobs are left."""
         with self.changed:
             self._current = None
             while self.jobs:
@@ -124,7 +124,6 @@ _workers: WeakSet[BackgroundWorker[Any]] = WeakSet()
 
 
 def _finish_all() -> None:
-    """Run the jobs of all workers when the process exits, while model clients can still start threads."""
     workers, began = list(_workers), time.monotonic()
     for worker in workers:
         worker.flush(0)

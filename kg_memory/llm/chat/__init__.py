@@ -193,7 +193,6 @@ class ChatModel:
     answer, aanswer = both(_answer)
 
     def _accept(self, parsed: ParsedAnswer, ask: Ask) -> BaseModel:
-        """Return the answer in *parsed*; if invalid items were dropped from it, log and count them."""
         if parsed.dropped:
             log.warning("%s: %d invalid items of the answer were dropped", ask.prompt.name, parsed.dropped)
             ask.meter(Usage(dropped=parsed.dropped))
@@ -202,9 +201,9 @@ class ChatModel:
     def _request_reply(
         self, messages: tuple[BaseMessage, ...], ask: Ask, form: wire.AnswerFormat
     ) -> Flow[tuple[wire.Reply, wire.AnswerFormat]]:
-        """Send *messages* to the model; return its reply, and the answer format (a way to request JSON) that worked.
+        """Send *messages* to the model; return its reply, and the answer format (a way to ask for JSON) that worked.
 
-        *form*: the format to try first. If it is not supported, or the reply is empty, the next format is tried.
+        *form*: the format to try first. If it is not supported, or the reply is empty, the next one is tried.
 
         Raises: `ModelRefusal`, or the error of `to_error` if the request fails in all formats.
         """
@@ -244,7 +243,6 @@ class ChatModel:
         return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
 
     def _format_after(self, form: wire.AnswerFormat) -> wire.AnswerFormat | None:
-        """Return the answer format to try if the server does not support *form*; None if *form* is the last one."""
         return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
 
     def _send(self, request: wire.ChatRequest) -> Flow[wire.Reply]:
@@ -276,10 +274,6 @@ def _larger(one: ParsedAnswer | None, other: ParsedAnswer | None) -> ParsedAnswe
 
 
 def _parse(reply: wire.Reply, ask: Ask) -> ParsedAnswer:
-    """Return the answer to *ask* in *reply*: from the values that the provider has parsed, or else from its text.
-
-    Raises: `InvalidAnswer` if neither contains a valid answer.
-    """
     if not reply.values:
         return parse(reply.text, ask.prompt.answer)
     try:
@@ -291,16 +285,11 @@ def _parse(reply: wire.Reply, ask: Ask) -> ParsedAnswer:
 
 
 def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return *messages* with the JSON schema of the answer to *ask* added at the end of the first message."""
     first = f"{messages[0].content}\nThe JSON schema of the answer:\n{schema_text(ask.prompt.answer)}\n"
     return (HumanMessage(first), *messages[1:])
 
 
 def _repair_messages(question: str, reply: wire.Reply, reason: str, ask: Ask) -> tuple[BaseMessage, ...]:
-    """Return messages that ask the model *question* again, because its *reply* was invalid.
-
-    They ask for a shorter answer if the reply was cut off, otherwise for a correction. *reason* says what was invalid.
-    """
     if reply.cut_off:
         note = "Your last answer grew too long and was cut off. Give only what matters most, in few words, each once."
         return (HumanMessage(f"{question}\n{note}\n"),)
@@ -322,10 +311,7 @@ def _defect(reply: wire.Reply) -> str:
 
 
 def _is_unsupported(error: Exception, failure: retry.RequestFailure) -> bool:
-    """Return whether *error* means that the server does not support the answer format, so that another may work.
-
-    *failure* is the diagnosis of *error*.
-    """
+    """Return whether the server does not support the answer format; *failure*: the diagnosis of *error*."""
     is_unable = failure.status in UNSUPPORTED or isinstance(error, NotImplementedError)
     is_unable |= failure.status in (404, 500) and _FORMAT.search(failure.reason) is not None
     return is_unable and not failure.filtered and not _is_too_long(failure)

@@ -96,7 +96,7 @@ def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> Pars
 
 
 def _join_parts(objects: Sequence[Any], kind: type[BaseModel]) -> list[Any]:
-    """Join *objects*, each with other list fields of the model *kind*, to one object; return it in a list.
+    """Merge *objects*, each with other list fields of the model *kind*, into one object; return it in a list.
 
     ``[{"entities": [...]}, {"facts": [...]}] -> [{"entities": [...], "facts": [...]}]``. The result is [] if two
     objects have the same field, or if fewer than two have any.
@@ -148,7 +148,7 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
     for name, items in lists.items():
         valid[name] = [item for index, item in enumerate(items) if (name, index) not in invalid]
     if issubclass(kind, PartialAnswer):
-        valid["lost"] = [(name, _text_of(lists[name][index])) for name, index in sorted(invalid)]
+        valid["lost"] = [(name, _describe_item(lists[name][index])) for name, index in sorted(invalid)]
     answer, others = _validate(kind, valid)
     problems = [detail for name in lists if lists[name] and not valid[name] for detail in _of_list(errors, name)]
     rest = None if answer is None else ParsedAnswer(answer, dropped + len(invalid))
@@ -158,10 +158,6 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def _validate(kind: type[BaseModel], lists: Mapping[str, Any]) -> tuple[BaseModel | None, list[Any]]:
-    """Return *lists* (items by field name) as an answer of type *kind*, and ``[]``.
-
-    If it is invalid, return None and pydantic's error details.
-    """
     try:
         return kind.model_validate(lists), []
     except ValidationError as error:
@@ -172,8 +168,7 @@ def _of_list(errors: Sequence[Any], name: str) -> list[Any]:
     return [detail for detail in errors if detail["loc"][0] == name][:_MAX_REASONS]
 
 
-def _text_of(item: Any) -> str:
-    """Return a short text by which people recognise an invalid *item*: its sentence or name, or its JSON."""
+def _describe_item(item: Any) -> str:
     words = (item.get(key) for key in _TELLING) if isinstance(item, dict) else (item,)
     text = next((word for word in words if isinstance(word, str) and word.strip()), None)
     return (text or json.dumps(item, ensure_ascii=False, default=str))[:_MAX_LOST]
@@ -209,7 +204,6 @@ def is_refusal(text: str) -> bool:
 
 
 def _is_object(text: str) -> bool:
-    """Return whether *text* is one JSON object and nothing else."""
     try:
         return text.lstrip().startswith("{") and _decode(text.strip(), 0)[1] == len(text.strip())
     except ValueError:
@@ -255,7 +249,7 @@ def _candidates(text: str) -> list[Any]:
 
 
 def _mended(text: str) -> list[Any]:
-    """Return the objects in *text* like `_candidates`, after mending comments, trailing commas and Python's quotes."""
+    """Return the JSON objects in *text* after removing comments and trailing commas, and mending quotes."""
     bare = _TRAILING_COMMA.sub(r"\1", _COMMENT.sub("", text.translate(_CURLY_QUOTES)))
     values = _candidates(bare)
     if not values and "{" in bare:
@@ -341,10 +335,9 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Fill the empty lists in *lists* with lists that the model wrote under unknown keys.
+    """Fill each empty list in *lists* (items by field of *kind*) with the list in *others* that has most valid items.
 
-    *lists*: items by field of *kind*. *others*: all values under unknown keys; for each empty field, the list with the
-    most valid items for this field is taken.
+    *others*: all values that the model wrote under unknown keys.
     """
     groups = [
         items
@@ -358,7 +351,6 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
 
 
 def _count_valid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> int:
-    """Return how many of *items* would be valid in the list field *name* of the answer type *kind*."""
     _, errors = _validate(kind, {**dict.fromkeys(lists_of(kind), ()), name: items})
     return len(items) - len({detail["loc"][1] for detail in errors if len(detail["loc"]) > 1})
 
@@ -368,7 +360,6 @@ def _join_items(parts: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
 
 
 def _to_items(value: Any) -> list[Any]:
-    """Return *value* as a list: a list unchanged, an object as a list of one item, other values as an empty list."""
     if isinstance(value, list):
         return value
     return [value] if isinstance(value, dict) and value else []

@@ -135,7 +135,6 @@ def _read_choices(response: Any) -> list[Any]:
 
 
 def _field(value: Any, name: str) -> Any:
-    """Return the field *name* of *value*, a dict or an object of OpenAI's client; None if it is missing."""
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
@@ -165,7 +164,6 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
 
 
 def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
-    """Return *model* with the options for *request*: the answer format and the temperature."""
     if request.form is AnswerFormat.NATIVE:
         return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
@@ -184,11 +182,6 @@ def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
 
 
 def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the option that makes *model* send *response_format* in its HTTP requests.
-
-    The option is ``{"response_format": ...}`` for OpenAI's Responses API and for classes other than `ChatOpenAI`, and
-    ``{"extra_body": {...}}`` otherwise.
-    """
     if type(model) is not ChatOpenAI or model._use_responses_api({**model.model_kwargs}):  # noqa: SLF001
         return {"response_format": response_format}
     # With the normal option, `ChatOpenAI` walks through the schema and the answer at each request, which is slow.
@@ -196,7 +189,6 @@ def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object])
 
 
 def _to_reply(result: Any) -> Reply:
-    """Convert *result*, the output of a model from `_bind`, to a `Reply`."""
     if isinstance(result, dict) and "raw" in result:
         parsed = result.get("parsed")
         return _read_message(result["raw"], parsed.model_dump() if isinstance(parsed, BaseModel) else parsed)
@@ -218,12 +210,10 @@ def reply_from_error(error: Exception) -> Reply | None:
 
 
 def _usage_of(input_: int | None, output: int | None, cached: int | None) -> Usage:
-    """Return the usage of one request from its numbers of tokens, each None if the server did not send it."""
     return Usage(calls=1, input_tokens=input_ or 0, output_tokens=output or 0, cached_tokens=cached or 0)
 
 
 def _read_message(message: AIMessage, parsed: Any) -> Reply:
-    """Convert *message*, a model's output, to a `Reply`; *parsed* is its answer if LangChain parsed it, or None."""
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()
@@ -250,7 +240,7 @@ def _other_texts(message: AIMessage) -> Iterator[str]:
 
 
 def _read_refusal(message: AIMessage) -> str | None:
-    """Return the text of a refusal to answer in *message*, or None; OpenAI puts it in one of two places."""
+    # OpenAI puts it in one of two places.
     blocks = message.content if isinstance(message.content, list) else []
     refusals = [block.get("refusal") for block in blocks if isinstance(block, dict) and block.get("type") == "refusal"]
     refusal: str | None = message.additional_kwargs.get("refusal") or next(iter(refusals), None)

@@ -36,10 +36,7 @@ _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _random_code() -> str:
-    """Return random digits, hard to guess, for the fences (markers) around quoted data in a prompt.
-
-    They take half the tokens of 16 hexadecimal digits.
-    """
+    # Hard to guess, in half the tokens of 16 hexadecimal digits.
     return f"{secrets.randbelow(10**15):015}"
 
 
@@ -100,10 +97,7 @@ def render_prompt(ask: Ask) -> str:
 
 @lru_cache(maxsize=256)
 def _without(text: str, empty: frozenset[str]) -> Template:
-    """Return the prompt *text* as a template, without each paragraph that has only placeholders in *empty*.
-
-    *empty* are the names of fields without data. Paragraphs without placeholders stay.
-    """
+    """Return *text* as a template, without paragraphs whose placeholders are all in *empty* (fields without data)."""
 
     def applies(paragraph: str) -> bool:
         names = set(Template(paragraph).get_identifiers())
@@ -130,7 +124,6 @@ def replace_all_controls(value: Any) -> Any:
 
 
 def _to_text(value: Any) -> str:
-    """Return *value* as text for a prompt: strings unchanged, a list as JSON with one item a line, others as JSON."""
     value = replace_all_controls(value)
     if isinstance(value, str):
         return value

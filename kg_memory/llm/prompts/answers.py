@@ -157,8 +157,6 @@ class AnswerItem(BaseModel):
 
 
 def _one_of(kinds: Any, default: str) -> BeforeValidator:
-    """Return a validator that replaces a value outside *kinds*, a `Literal` type, with *default*."""
-
     def read(value: Any) -> Any:
         name = str(value).strip().lower().replace("-", "_").replace(" ", "_")
         return name if name in get_args(kinds) else default
@@ -166,8 +164,7 @@ def _one_of(kinds: Any, default: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-def _to_places(value: Any) -> Any:
-    """Return *value* as a list of integers, the indexes of facts; other items are dropped."""
+def _to_integers(value: Any) -> Any:
     items = value if isinstance(value, list | tuple) else [value]
     return [item for item in items if isinstance(item, int) and not isinstance(item, bool)]
 
@@ -226,7 +223,7 @@ class _Fact(AnswerItem, Generic[End]):
     )
     valid_at: Time = Field(default=None, description="when it began or took place, or null")
     invalid_at: Time = Field(default=None, description="when it ceased to be so, or null")
-    rests_on: Annotated[list[int], BeforeValidator(_to_places)] = Field(
+    rests_on: Annotated[list[int], BeforeValidator(_to_integers)] = Field(
         default=[], description="the places of the facts that are its reason or condition", max_length=5
     )
     edge_type: Annotated[EdgeType, _one_of(EdgeType, "semantic")] = "semantic"
