@@ -90,18 +90,11 @@ WINDOWS = [
     ("Who did Ann meet on 5 May 2023?", "on 5 May 2023", "2023-05-05", "2023-05-06"),
     ("Who was Ann’s boss on 2021-03-04?", "on 2021-03-04", "2021-03-04", "2021-03-05"),
     ("What did she do last summer?", "last summer", "2022-06-01", "2022-09-01"),
-    ("Where was Ann in the summer of 2021?", "in the summer of 2021", "2021-06-01", "2021-09-01"),
     ("What did I buy yesterday?", "yesterday", "2023-05-24", "2023-05-25"),
-    ("What did Ann do today?", "today", "2023-05-25", "2023-05-26"),
-    ("What happened two weeks ago?", "two weeks ago", "2023-05-11", "2023-05-18"),
     ("Which company did Ann work for two years ago?", "two years ago", "2021-05-25", "2022-05-25"),
     ("What did Ann do on Friday?", "on Friday", "2023-05-19", "2023-05-20"),
-    ("What did Ann do in May?", "in May", "2023-05-01", "2023-06-01"),
-    ("Where will Ann be next week?", "next week", "2023-05-29", "2023-06-05"),
-    ("Where did Ann live in early 2021?", "in early 2021", "2021-01-01", "2021-05-02"),
     ("What did Ann do in the last two weeks?", "in the last two weeks", "2023-05-11", "2023-05-25"),
     ("What did John do the week before August 3, 2022?", "the week before August 3, 2022", "2022-07-27", "2022-08-03"),
-    ("How many times has Ann gone to the beach in 2022?", "in 2022", "2022-01-01", "2023-01-01"),
     ("Where did Ann work before 2019?", "before 2019", OPEN, "2019-01-01"),
     ("Where did Ann work after 2019?", "after 2019", "2020-01-01", OPEN),
     ("Where has Ann lived since 2019?", "since 2019", "2019-01-01", OPEN),
@@ -109,12 +102,9 @@ WINDOWS = [
     ("Where did Ann live until March?", "until March", OPEN, "2023-03-01"),
     ("Which books did Ann read between May and July 2022?", "between May and July 2022", "2022-05-01", "2022-08-01"),
     ("Where did Ann work after 2019 and before 2022?", "after 2019 and before 2022", "2020-01-01", "2022-01-01"),
-    ("What was Ann's job in the 1990s?", "in the 1990s", "1990-01-01", "2000-01-01"),
     ("她2019年住在哪里？", "2019年", "2019-01-01", "2020-01-01"),
     ("2020年5月她的男朋友是谁？", "2020年5月", "2020-05-01", "2020-06-01"),
     ("上个月我做了什么？", "上个月", "2023-04-01", "2023-05-01"),
-    ("上周五我见了谁？", "上周五", "2023-05-19", "2023-05-20"),
-    ("两年前她住在哪里？", "两年前", "2021-05-25", "2022-05-25"),
     ("请告诉我她去年住在哪里", "去年", "2022-01-01", "2023-01-01"),
     ("List all jobs of Ann from 2019 to 2021", "from 2019 to 2021", "2019-01-01", "2022-01-01"),
     ("2019年之前她住在哪里？", "2019年之前", OPEN, "2019-01-01"),
@@ -137,9 +127,8 @@ def test_find_times_returns_the_window_of_a_question(question, words, start, end
 def test_as_of_a_month_is_its_first_instant(question):
     (requests,) = find_times(question, THURSDAY)
 
-    assert requests.interval == Interval(
-        datetime(2021, 3, 1, tzinfo=UTC), datetime(2021, 3, 1, tzinfo=UTC) + TICK, "instant"
-    )
+    start = datetime(2021, 3, 1, tzinfo=UTC)
+    assert requests.interval == Interval(start, start + TICK, "instant")
 
 
 NO_WINDOW = {

@@ -42,34 +42,22 @@ def test_embedding_of_long_list_runs_in_small_batches(monkeypatch):
     assert max(sizes) <= MOST_AT_ONCE
 
 
-def test_chinese_tagger_looks_for_unknown_words_within_bounds(monkeypatch):
-    posseg = pytest.importorskip("jieba.posseg")
-    observed, viterbi = [], posseg.viterbi
-
-    def count(text, *more):
-        observed.append(len(text))
-        return viterbi(text, *more)
-
-    chosen = random.Random(28).choices(
-        "我在北京工作喜欢苹果和香蕉每天去公司上班晚上回家看书周末和朋友爬山他住在上海", k=6000
-    )
-    monkeypatch.setattr(posseg, "viterbi", count)
-    reading = read_chinese("".join(chosen), Scene("安", None, ("安",), None))
-
-    assert 500 < sum(observed) < 2000
-    assert len(reading.mentions) > 50
+COMMON, RARE = "我在北京工作喜欢苹果和香蕉每天去公司上班晚上回家看书周末和朋友爬山他住在上海", range(0x4E00, 0x9FA5)
 
 
-@pytest.mark.parametrize("length", [900, 6000])
-def test_chinese_tagger_limits_search_for_rare_characters(monkeypatch, length):
+@pytest.mark.parametrize(("characters", "length", "most"), [(COMMON, 6000, 2000), (RARE, 900, 400), (RARE, 6000, 400)])
+def test_chinese_tagger_searches_for_unknown_words_within_bounds(monkeypatch, characters, length, most):
     posseg = pytest.importorskip("jieba.posseg")
     observed, viterbi = [], posseg.viterbi
     monkeypatch.setattr(posseg, "viterbi", lambda text, *more: observed.append(text) or viterbi(text, *more))
-    rare = "".join(map(chr, random.Random(7).choices(range(0x4E00, 0x9FA5), k=length)))
-    read_chinese("我叫喆垚，住在上海。" + rare, Scene("安", None, ("安",), None))
+    chosen = "".join(
+        one if characters is COMMON else chr(one) for one in random.Random(7).choices(characters, k=length)
+    )
+    reading = read_chinese("我叫喆垚，住在上海。" + chosen, Scene("安", None, ("安",), None))
 
-    assert sum(map(len, observed)) < 400
+    assert sum(map(len, observed)) < most
     assert "喆垚" in "".join(observed)
+    assert len(reading.mentions) > (50 if characters is COMMON else 0)
 
 
 def test_chinese_names_are_found_to_the_end_of_the_text():

@@ -16,7 +16,6 @@ STORIES = {
         ("2023-02-16", "I left Initech and joined Acme."),
         ("2023-02-16", "I work at Globex."),
     ],
-    "left and joined": [("2023-01-10", "I work at Initech."), ("2023-06-10", "I left Initech and joined Acme.")],
 }
 FACTS = """
 MATCH (f:Fact)
