@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
-from operator import itemgetter
 
 from kg_memory.errors import DatabaseUnavailable, InputError
 from kg_memory.falkor.queries import episodes, ingestion
@@ -169,14 +168,10 @@ def _plan(draft: Draft, settings: Settings) -> str:
 
 def _usage(draft: Draft) -> list[float]:
     """Return [calls, input tokens, output tokens, seconds] of all steps, then the first three of extracting steps."""
-    counts = ("calls", "input_tokens", "output_tokens")
+    counts = ("calls", "input_tokens", "output_tokens", "seconds")
     readers = ("extract", "reflect", "facts") if draft.stated is None else ("extract", "reflect")
     reading = [step for step in draft.steps if step["step"] in readers]
-    return [*_sum(draft.steps, *counts, "seconds"), *_sum(reading, *counts)]
-
-
-def _sum(steps: Sequence[Row], *names: str) -> list[float]:
-    return [sum(map(itemgetter(name), steps)) for name in names]
+    return [sum(step[name] for step in steps) for steps in (draft.steps, reading) for name in counts][:-1]
 
 
 def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: Mapping[str, Vector]) -> list[JSON]:

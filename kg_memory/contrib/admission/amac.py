@@ -72,12 +72,14 @@ def passes_fast_path(factors: Mapping[str, float]) -> bool:
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
+    episode = draft.episode
     return {
         "future_utility": UNKNOWN_UTILITY,
         "factual_confidence": accuracy_of(draft, fact),
         "semantic_novelty": _novelty(draft, fact),
         "temporal_recency": NEW,
-        "content_type": _rate_content_type(draft),
+        # A message without a speaker counts as a text.
+        "content_type": TYPES.get(episode.kind) or (1.0 if episode.speaker_name else TYPES[EpisodeKind.TEXT]),
     }
 
 
@@ -85,8 +87,3 @@ def _novelty(draft: Draft, fact: StatedFact) -> float:
     place = draft.facts.index(fact)
     distances = [row.candidate.distance for row in draft.comparisons if row.new == place]
     return min(1.0, max(0.0, min(distances, default=1.0)))
-
-
-def _rate_content_type(draft: Draft) -> float:
-    # A message without a speaker counts as a text.
-    return TYPES.get(draft.episode.kind) or (1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from itertools import pairwise
-from typing import Any
 
 from kg_memory.contrib.importers.sentences import ABOUT
 from kg_memory.contrib.mem0.filters import FilterGroup, holds
@@ -22,7 +21,7 @@ def to_memory(fact: Fact, owner: Owner, score: float | None = None) -> Item:
     fact's namespace. *score* is added if it is not None.
     """
     labels = [source.labels for source in fact.sources]
-    shown = {name: value for name in ABOUT if (value := next(_find_label(name, labels), None)) is not None}
+    shown = {name: own[name] for name in ABOUT for own in reversed(labels) if own.get(name) is not None}
     item: Item = {
         "id": fact.id,
         "memory": fact.sentence,
@@ -36,10 +35,6 @@ def to_memory(fact: Fact, owner: Owner, score: float | None = None) -> Item:
         **shown,
     }
     return item if score is None else {**item, "score": score}
-
-
-def _find_label(name: str, labels: Iterable[Entries]) -> Iterator[Any]:
-    return (own[name] for own in labels if name in own)
 
 
 def _first_time(fact: Fact) -> datetime:

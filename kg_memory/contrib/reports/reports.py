@@ -128,7 +128,8 @@ class Reports(Group):
         ids = list(dict.fromkeys(fact.id for fact in past))
         until = min(time + 1, window[1]) if window else time + 1
         plans = tuple(fact for fact in holding if fact.kind == "plan")
-        events = tuple(fact for fact in past if fact.kind == "event" and _has_begun(fact, until))
+        begun = (fact for fact in past if micros(fact.valid_at or fact.known_from, default=0) < until)
+        events = tuple(fact for fact in begun if fact.kind == "event")
         return Identity(
             name=name,
             as_of=to_datetime(window[0]) if as_of is not None and window else None,
@@ -320,10 +321,6 @@ def _read_last_messages(scope: Mapping[str, Any], believed_at: int, limit: int) 
     where = {**scope, "kind": {"$ne": "fact"}, "said_at": {"$lte": moment}}
     episodes = yield from read_episodes(3 * limit, 0, None, where, MOST_CHARACTERS)
     return tuple(reversed([one for one in episodes if one.created_at <= moment and not one.withheld][:limit]))
-
-
-def _has_begun(fact: Fact, until: int) -> bool:
-    return micros(fact.valid_at or fact.known_from, default=0) < until
 
 
 def _plan_sort_key(fact: Fact) -> tuple[bool, datetime, str]:

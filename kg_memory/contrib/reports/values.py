@@ -248,14 +248,10 @@ def _episode_line(episode: Episode, note: str) -> ReportLine:
 
 def _render(title: str, sections: Iterable[Chapter], form: str) -> str:
     heading, section_heading, item, command = _LAYOUTS[form]
-    escape = _escape_markdown if form == "markdown" else str
+    escape = (lambda text: _MARKS.sub(r"\\\1", text)) if form == "markdown" else str
     lines = [heading.format(escape(title))]
     for section in sections:
         lines.append(section_heading.format(escape(section.title)))
         for line in section.lines:
             lines += [item.format(escape(line.text)), *(command.format(each) for each in line.commands)]
     return "\n".join(lines) + "\n"
-
-
-def _escape_markdown(text: str) -> str:
-    return _MARKS.sub(r"\\\1", text)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -105,9 +104,8 @@ class RequestGate:
             await answer(scope, receive, send_marked)
         finally:
             seconds = time.perf_counter() - began
-            logger.info(
-                "%s %s -> %d in %.4f s (request %s)", scope["method"], _route_path(inner), status, seconds, request_id
-            )
+            route = getattr(inner.get("route"), "path", "(no route)")  # the path itself may contain user names
+            logger.info("%s %s -> %d in %.4f s (request %s)", scope["method"], route, status, seconds, request_id)
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Check a request, read its body if its path has a limit of bytes, and pass the request on to the application.
@@ -230,7 +228,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return messages.pop() if messages else await receive()
 
     return receive_again
-
-
-def _route_path(scope: Any) -> str:
-    return getattr(scope.get("route"), "path", "(no route)")  # the path itself may contain user names

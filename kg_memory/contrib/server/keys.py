@@ -48,7 +48,8 @@ class ApiKey(Value):
     def reaches(self, namespace: str, scope: Scope = "read") -> bool:
         """Return whether one of the key's patterns for *scope*, such as ``team/*``, matches *namespace*."""
         patterns = (*self.namespaces, *self.reads) if scope == "read" else self.namespaces
-        return any(_matches(pattern, namespace) for pattern in patterns)
+        # Only * is special: the other wildcards of fnmatch are escaped.
+        return any(fnmatchcase(namespace, re.sub(r"[?[]", r"[\g<0>]", pattern)) for pattern in patterns)
 
     def allows(self, scope: Scope, namespace: str) -> bool:
         """Return whether the key has *scope* in *namespace*."""
@@ -158,8 +159,3 @@ def _hash(secret: str) -> str:
 
 def _without_hash(stored: _StoredKey) -> ApiKey:
     return ApiKey.model_validate(stored.model_dump(exclude={"sha256"}))
-
-
-def _matches(pattern: str, namespace: str) -> bool:
-    # Only * is special: the other wildcards of fnmatch are escaped.
-    return fnmatchcase(namespace, re.sub(r"[?[]", r"[\g<0>]", pattern))

@@ -324,7 +324,7 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
             return None
     if isinstance(value, list) and value and depth:
         parts = list(filter(None, (_find_object(item, names, 0) for item in value)))
-        return {name: _join_items(parts, name) for name in names} if parts else None
+        return {name: [item for one in parts for item in _to_items(one.get(name))] for name in names} if parts else None
     if not isinstance(value, dict):
         return None
     named = {key if key in names else field_name(str(key)): item for key, item in value.items()}
@@ -353,10 +353,6 @@ def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: 
 def _count_valid(kind: type[BaseModel], name: str, items: Sequence[Any]) -> int:
     _, errors = _validate(kind, {**dict.fromkeys(lists_of(kind), ()), name: items})
     return len(items) - len({detail["loc"][1] for detail in errors if len(detail["loc"]) > 1})
-
-
-def _join_items(parts: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
-    return [item for part in parts for item in _to_items(part.get(name))]
 
 
 def _to_items(value: Any) -> list[Any]:

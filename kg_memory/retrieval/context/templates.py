@@ -22,7 +22,6 @@ from kg_memory.plugins import load_plugins
 from kg_memory.retrieval.context import packing
 from kg_memory.retrieval.context.lines import (
     EpisodeLine,
-    FactLine,
     LineMaker,
     Template,
     escape_brackets,
@@ -67,10 +66,6 @@ def episode_line(episode: Episode, words: set[str], home: str | None = None) -> 
 # Plain
 
 
-def _plain_fact(line: FactLine) -> str:
-    return f"- {line.text} ({line.when}){_references(line.sources)}"
-
-
 def _plain_episode(line: EpisodeLine) -> str:
     speaker = line.speaker and f"{line.speaker}: "
     remarks = "".join(f" ({remark})" for remark in line.remarks)
@@ -84,7 +79,7 @@ def _references(sources: tuple[str, ...]) -> str:
 
 _SECTIONS = make_sections(
     context_markers.PLAIN,
-    facts=_plain_fact,
+    facts=lambda line: f"- {line.text} ({line.when}){_references(line.sources)}",
     entities=lambda line: f"- {line.name} ({line.type})" + (line.summary and f": {line.summary}"),
     communities=lambda line: f"- {line.name}" + (line.summary and f": {line.summary}"),
     episodes=_plain_episode,

@@ -140,7 +140,9 @@ def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
     Columns refer to entities and facts by index.
     """
     facts, entities, communities, *others = answers
-    held, statements, sources, proposed, subjects, objects, premises, disputes = map(_only_row, others)
+    held, statements, sources, proposed, subjects, objects, premises, disputes = (
+        rows[0] if rows else defaultdict(lambda: "[]") for rows in others
+    )
     entity_places, fact_places = Places(_join_numbers(entities, "nodes")), Places(_join_numbers(facts, "nodes"))
     predicates = list(dict.fromkeys(row["predicate"] for row in facts))
     numbers = {predicate: place for place, predicate in enumerate(predicates)}
@@ -209,10 +211,6 @@ def pack_columns(columns: Columns) -> bytes:
 
     header = json.dumps(columns, ensure_ascii=False, separators=(",", ":"), default=name).encode("utf-8", "replace")
     return b"".join([len(header).to_bytes(8, "little"), _pad_to_eight(header), *arrays])
-
-
-def _only_row(rows: Sequence[Row]) -> Row:
-    return rows[0] if rows else defaultdict(lambda: "[]")
 
 
 def _pad_to_eight(content: bytes) -> bytes:
