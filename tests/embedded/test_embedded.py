@@ -174,6 +174,28 @@ def test_killed_watchdog_is_replaced_and_sigterm_stops_server(folder, found):
         until(lambda: not embedded.is_running(folder))
 
 
+@pytest.mark.system
+def test_frozen_server_is_killed_but_not_a_busy_or_stopped_one(folder, found, monkeypatch):
+    command, limit = embedded.server._server_command, watchdog.FROZEN
+    debug = ["--enable-debug-command", "yes"]
+    monkeypatch.setattr(embedded.server, "_server_command", lambda *of: [*command(*of)[:1], *debug, *command(*of)[1:]])
+    monkeypatch.setattr(watchdog, "FROZEN", 0.5)  # here, but not in the process that watches the server
+    with embedded.join(folder, found, idle_seconds=300) as server:
+        run(server, "CREATE (:N {v: 1})")
+        number, link, other = pid(server), watchdog.connect(server.socket), watchdog.connect(server.socket)
+        other.sendall(b'EVAL "for i = 1, 4e8 do end" 0\r\n')
+        assert not watchdog.is_frozen(link, number)
+        os.kill(number, signal.SIGSTOP)
+        threading.Timer(2, os.kill, (number, signal.SIGCONT)).start()
+        assert not watchdog.is_frozen(link, number)
+        other.sendall(b"DEBUG SLEEP 100000\r\n")
+        assert watchdog.is_frozen(link, number)
+        until(lambda: not embedded.is_running(folder), 4 * limit)
+        with embedded.join(folder, found, idle_seconds=0) as again:
+            assert again.started
+            assert run(again, "MATCH (n:N) RETURN n.v") == [[1]]
+
+
 def test_deleted_folder_can_be_recreated_at_once(folder, found):
     with embedded.join(folder, found, idle_seconds=300) as lost:
         run(lost, "CREATE (:N)")

@@ -15,6 +15,7 @@ process ends for any reason:
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import select
 import signal
@@ -28,6 +29,9 @@ ELSEWHERE = "elsewhere"
 REWRITE_SIZE = 1_000_000
 """The growth of the append-only file, in bytes, from which it is rewritten at a stop: it then loads much faster."""
 LONGEST_PAUSE, SHORTEST_PAUSE = 1.0, 0.05
+FROZEN = 60.0
+"""Seconds without an answer after which a server that uses no processor time is killed: its threads wait for each
+other, as happens in FalkorDB (issues 2129 and 2623 of its repository)."""
 
 
 def lock(path: str, how: int) -> int | None:
@@ -87,17 +91,17 @@ def watch(run: str, address: str) -> None:
     stopped. *address*: the path of the server's socket. *run*: the folder of lock files, where clients set the idle
     time.
     """
-    link = connect(address)
-    if link is None:
+    if (link := connect(address)) is None:
         return
     lock_fd = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # an earlier watchdog exits within a second
     assert lock_fd is not None  # noqa: S101 - the call waits
     signal.signal(signal.SIGTERM, lambda _number, _frame: _stop_at_once(address))  # the background process inherits it
     _become_daemon()
     seen, quiet_since, idle = read_idle_time(run), time.monotonic(), 0.0
+    process = int(_info(link, "server").get("process_id", 0))
     while not _is_gone(link, min(LONGEST_PAUSE, max(SHORTEST_PAUSE, idle / 10))):
-        if _is_lost(run, lock_fd):
-            os.kill(int(_info(link, "server")["process_id"]), signal.SIGKILL)
+        if _is_lost(run, lock_fd) or is_frozen(link, process):
+            os.kill(process, signal.SIGKILL)
             return
         now, newest = time.monotonic(), read_idle_time(run)
         idle = newest[1]
@@ -123,6 +127,35 @@ def read_idle_time(run: str) -> tuple[int, float]:
             return os.stat(path).st_mtime_ns, float(file.read())
     except (OSError, ValueError):
         return 0, 0.0
+
+
+def is_frozen(link: socket.socket, process: int) -> bool:
+    """Ask the server over *link* for a sign of life; return whether all its threads wait for ever.
+
+    That is so if it neither answers nor uses 1 % of a processor for `FROZEN` seconds. A server that works, waits for
+    the disk or was stopped by a signal is not frozen, nor one on a system without ``/proc``. *process*: its id.
+    """
+    used = _processor_time(process)
+    try:
+        link.sendall(b"PING\r\n")
+    except ConnectionError:
+        return False
+    while not select.select([link], [], [], FROZEN)[0]:
+        before, used = used, _processor_time(process)
+        if used - before < 0.01 * FROZEN:  # never so if a time is infinite
+            return True
+    _receive(link)
+    return False
+
+
+def _processor_time(process: int) -> float:
+    """Return the seconds of processor time that *process* has used; infinity while it is not waiting, or unknown."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:
+            state, *numbers = file.read().rpartition(")")[2].split()
+    except OSError:
+        return math.inf
+    return sum(map(int, numbers[10:12])) / os.sysconf("SC_CLK_TCK") if state == "S" else math.inf
 
 
 def _become_daemon() -> None:
