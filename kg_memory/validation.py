@@ -37,7 +37,7 @@ def validate_namespace(namespace: object) -> str:
     None and blank text are errors too, and do not mean the default namespace: users whose id is missing would share one
     memory.
     """
-    if not isinstance(namespace, str) or _is_invisible(namespace):
+    if not isinstance(namespace, str) or all(one.isspace() or unicodedata.category(one) == "Cf" for one in namespace):
         raise InputError(
             f"namespace must be a non-empty string, got {short(namespace)}; give a user id, for example, or leave the "
             f"argument out for {DEFAULT_NAMESPACE!r}"
@@ -59,10 +59,6 @@ def validate_namespaces(value: object) -> tuple[str, ...]:
     if not 0 < len(given) <= MOST_NAMESPACES:
         raise InputError(f"namespace must be a name, or a list of 1 to {MOST_NAMESPACES} names, got {short(value)}")
     return tuple(dict.fromkeys(map(validate_namespace, given)))
-
-
-def _is_invisible(text: str) -> bool:
-    return all(char.isspace() or unicodedata.category(char) == "Cf" for char in text)
 
 
 def validate_choice(

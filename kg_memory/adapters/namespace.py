@@ -59,7 +59,7 @@ class NamespaceTemplate:
 
         Errors: `InputError` if none has it, or the value is not a non-empty string or an integer.
         """
-        candidates = (_get(source, name) for source in sources)
+        candidates = (one.get(name) if isinstance(one, Mapping) else getattr(one, name, None) for one in sources)
         value = next((candidate for candidate in candidates if candidate is not None), None)
         if value is None:
             raise InputError(
@@ -155,10 +155,6 @@ def _parse_template(template: str) -> tuple[list[tuple[str, str]], str]:
         parts.append((before, name))
         before = ""
     return parts, before
-
-
-def _get(source: Any, name: str) -> Any:
-    return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
 
 
 Where = Mapping[str, Any]

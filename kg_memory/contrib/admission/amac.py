@@ -72,14 +72,14 @@ def passes_fast_path(factors: Mapping[str, float]) -> bool:
 
 
 def _rate_by_code(draft: Draft, fact: StatedFact) -> dict[str, float]:
-    episode = draft.episode
     return {
         "future_utility": UNKNOWN_UTILITY,
         "factual_confidence": accuracy_of(draft, fact),
         "semantic_novelty": _novelty(draft, fact),
         "temporal_recency": NEW,
         # A message without a speaker counts as a text.
-        "content_type": TYPES.get(episode.kind) or (1.0 if episode.speaker_name else TYPES[EpisodeKind.TEXT]),
+        "content_type": TYPES.get(draft.episode.kind)
+        or (1.0 if draft.episode.speaker_name else TYPES[EpisodeKind.TEXT]),
     }
 
 

@@ -168,10 +168,6 @@ def _to_user_type(type_: str, types: Sequence[str]) -> str:
     return next((names[synonym] for synonym in synonyms if synonym in names), types[0] if types else "Entity")
 
 
-def _reflect(_fields: Fields) -> Answer:
-    return {"missed": [], "unsupported": []}
-
-
 def _facts(fields: Fields) -> Answer:
     """Return the facts of the message ``fields["episode"]``: ``{"facts": [{"subject": 0, "objects": [1], ...}]}``.
 
@@ -299,7 +295,7 @@ _ANSWERS: dict[str, Callable[[Fields], Answer]] = {
     "extract_text": _extract,
     "extract_json": _extract,
     "read": _read,
-    "reflect": _reflect,
+    "reflect": lambda _: {"missed": [], "unsupported": []},
     "resolve": _resolve,
     "facts": _facts,
     "predicates": _predicates,
