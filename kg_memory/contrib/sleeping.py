@@ -16,6 +16,7 @@ import logging
 import threading
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import redis
 
@@ -34,7 +35,6 @@ MOST_VECTORS = 600
 PASSES = 4
 """How often the namespaces are looked at in `Settings.sleep_after`, but at least once in `LONGEST_PAUSE`."""
 LONGEST_PAUSE = 60.0
-IN_USE = "it is in use; try again when it is idle"
 READINESS = """
 MATCH (m:Meta {id: 'schema'})
 OPTIONAL MATCH (e:Episode) WHERE NOT e.status IN ['done', 'skipped'] OR e.expires_at > 0
@@ -46,8 +46,13 @@ ANY_UNREAD = """
 MATCH (e:Episode) WHERE e.status IN $statuses
 RETURN e.id AS id LIMIT 1
 """
+# FalkorDB can crash or freeze, or lose properties, when a graph is replaced while a query on it runs. So no query
+# may run on the server (it would block its client), or else the graph must be unused for two seconds.
 SLEEP = """
 if redis.call('TYPE', KEYS[1]).ok ~= 'graphdata' then return 0 end
+local idle = tonumber(redis.pcall('OBJECT', 'IDLETIME', KEYS[1]))
+local is_free = string.find(tostring(redis.pcall('INFO', 'clients')), 'blocked_clients:0', 1, true)
+if not (is_free or idle and idle >= 2) then return 0 end
 redis.call('SET', KEYS[1], redis.call('DUMP', KEYS[1]))
 return 1
 """
@@ -55,7 +60,7 @@ return 1
 
 def why_awake(database: Database, namespace: str) -> str:
     """Return why *namespace* cannot sleep, such as "it has unread episodes"; "" if it can, or does not exist."""
-    for row in database.query(graph_key(namespace), READINESS, {}, write=False):
+    for row in _ask_unnoticed(database, namespace, READINESS):
         if row["pending"]:
             return "it has episodes that are not read yet, or that expire"
         if row["model"] == schema.UNDER_WAY:
@@ -83,20 +88,26 @@ def _sleep(database: Database, namespace: str) -> bool:
             raise InputError(f"namespace {namespace!r} cannot sleep: {reason}")
         transaction.multi()
         transaction.eval(SLEEP, 1, key)
-        return bool(transaction.execute()[0])
-    raise InputError(f"namespace {namespace!r} cannot sleep: {IN_USE}")
+        if transaction.execute()[0]:
+            return True
+    raise InputError(f"namespace {namespace!r} cannot sleep: it is in use; try again when it is idle")
 
 
 def has_unread(database: Database, namespace: str) -> bool:
     """Return whether *namespace* has unread episodes; this does not count as a use, so that `Sweeper` may pack it."""
-    key, answer = graph_key(namespace), None
-    with database.map_errors(key), database.client(key).client() as connection:
+    return bool(_ask_unnoticed(database, namespace, ANY_UNREAD, statuses=UNREAD))
+
+
+def _ask_unnoticed(database: Database, namespace: str, cypher: str, **params: Any) -> list[wire.Row]:
+    """Return the rows of a query that does not count as a use of the graph; [] if it sleeps or does not exist."""
+    key = graph_key(namespace)
+    with suppress(wire.NamespaceAsleep), database.map_errors(key), database.client(key).client() as connection:
         connection.client_no_touch("ON")
         try:
-            answer = connection.execute_command(*wire.query_command(key, ANY_UNREAD, {"statuses": UNREAD}, write=False))
+            return wire.decode_rows(connection.execute_command(*wire.query_command(key, cypher, params, write=False)))
         finally:
             connection.client_no_touch("OFF")
-    return bool(answer and wire.decode_rows(answer))
+    return []
 
 
 class Sweeper:

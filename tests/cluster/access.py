@@ -20,7 +20,7 @@ COPIES = "+graph.copy +client|setname +client|list +watch +unwatch +multi +exec 
 FORGETTING = "+hsetnx +hlen +hexists +hmget +hset +hget +hdel +hgetall +hvals +xrevrange".split()
 WAITING = "+wait +role".split()
 WORKING = "+xadd +expire +xread +eval +client|no-touch".split()
-SLEEPING = "+eval +type +restore +dump +object|idletime +watch +unwatch +multi +exec".split()
+SLEEPING = "+eval +type +restore +dump +object|idletime +client|no-touch +info +watch +unwatch +multi +exec".split()
 ERASING = "+graph.config|get +graph.slowlog +slowlog|reset +info +config|get +bgrewriteaof +bgsave".split()
 
 
