@@ -177,7 +177,7 @@ class RequestFailure:
     """Whether the server's content filter blocked the request."""
     timeout: bool = False
     rate_limited: bool = False
-    """Whether the server asks for fewer requests; it would reject other callers too."""
+    """Whether the server asks for fewer requests. Without `retry_after`, it may only limit requests at one time."""
     shutdown: bool = False
     """Whether the process is ending, so that only another process can retry."""
 
@@ -243,7 +243,7 @@ def with_retries(
             failure = diagnose(error)
             delay = policy.delay(attempt, failure)
             waited += delay
-            if failure.rate_limited and delay <= policy.longest_wait:
+            if failure.retry_after and delay <= policy.longest_wait:
                 limiter.cool_down(delay)  # for all callers, even if this one gives up
             if not policy.allows(attempt, failure, waited):
                 raise

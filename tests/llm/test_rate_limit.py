@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import httpx
 import pytest
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
@@ -59,11 +60,8 @@ def test_limiter_applies_strictest_limit(limiter, clock):
     assert starts(limiter, 2, clock, tokens=3) == pytest.approx([0, 3])
 
 
-def test_limiter_without_limit_does_not_wait(limiter, clock):
-    assert starts(limiter, 100, clock, tokens=1e6) == [0.0] * 100
-
-
 def test_limiter_cool_down_delays_all_requests(limiter, clock):
+    assert starts(limiter, 100, clock, tokens=1e6) == [0.0] * 100
     limiter.cool_down(2.0)
     limiter.cool_down(1.0)
     assert starts(limiter, 3, clock) == [2.0] * 3
@@ -81,6 +79,14 @@ def test_limiter_cool_down_reaches_waiting_requests(limiter, clock):
     assert next(waiting) == 3.0
     clock.now = 4.0
     assert next(waiting, None) is None
+
+
+@pytest.mark.parametrize(("headers", "waits"), [({"retry-after": "3"}, 3.0), ({}, 0.0)])
+def test_others_wait_only_as_long_as_the_server_asks(limiter, headers, waits):
+    flow = with_retries("request", RetryPolicy(), limiter)
+    next(flow)
+    flow.throw(httpx.HTTPStatusError("", request=None, response=httpx.Response(429, headers=headers)))
+    assert sum(waits_of(limiter)) == pytest.approx(waits, abs=0.25)
 
 
 def test_limiter_holds_no_lock_while_waiting(limiter):
