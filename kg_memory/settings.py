@@ -303,6 +303,7 @@ class Settings:
         self._validate_values()
 
     def _validate_values(self) -> None:
+        """Raise `SettingsError` if the settings for replicas, admission or redaction are invalid."""
         if self.min_replicas is not None and self.min_replicas > self.wait_replicas:
             numbers = f"{self.min_replicas} and {self.wait_replicas}"
             raise SettingsError(f"min_replicas must not be above wait_replicas, got {numbers}")

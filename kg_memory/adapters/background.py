@@ -265,6 +265,7 @@ class BackgroundMemory(Closing):
             self._run_task(task)
 
     def _run_task(self, task: _Task) -> None:
+        """Run the job *task*: extract the facts of its messages in order, and set the result of its future."""
         if not task.future.set_running_or_notify_cancel():
             return
         added: list[AddResult] = []

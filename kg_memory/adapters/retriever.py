@@ -145,6 +145,7 @@ def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Doc
 
 
 def _to_document(item: Fact | Episode | Entity | Community, results: SearchResults) -> Document:
+    """Convert one search result to a LangChain document: its text is the content, its other fields the metadata."""
     plain = item.model_dump(mode="json", exclude={"id", "sentence", "content", "sources", "kind"})
     match item:
         case Fact(sentence=text, sources=sources):

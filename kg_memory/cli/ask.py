@@ -86,6 +86,10 @@ def _show_results(results: SearchResults, screen: Screen, *, explain: bool) -> N
 
 
 def _print_context(memory: GraphMemory, given: dict[str, Any], arguments: Namespace, screen: Screen) -> int:
+    """Print the search results as text for a prompt, in the format of ``--template``, and return the exit code.
+
+    *given*: the arguments of the search.
+    """
     context = memory.context(**given, template=arguments.template)
     results = context.results
     if screen.as_json:

@@ -105,6 +105,7 @@ def forget_after_asking(memory: GraphMemory, given: dict[str, Any], arguments: N
 
 
 def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
+    """Print a table of the texts that would be deleted or changed; *look* is the receipt of a dry run."""
     if screen.prints_json(look):
         return
     groups = {
@@ -122,6 +123,7 @@ def _show_preview(look: ForgetReceipt, screen: Screen) -> None:
 
 
 def _show_receipt(done: ForgetReceipt, screen: Screen) -> None:
+    """Print the number of deleted items, the traces that remain, and the audit log entry; *done* is the receipt."""
     screen.line(f"Forgotten: {_count(done)}.")
     if done.restored:
         screen.line(f"Restored, as the forgotten messages had ended them: {count_noun(len(done.restored), 'fact')}.")

@@ -201,6 +201,7 @@ def _describe_refresh(done: CommunityRefresh) -> str:
 
 
 def _show_community(card: CommunityCard, screen: Screen) -> None:
+    """Print the name, summary, members and latest facts of one community."""
     if screen.prints_json(card):
         return
     community = card.community

@@ -64,6 +64,10 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
+    """Compare the detected communities, *groups*, with the stored ones in *links*, and return state updates.
+
+    Keys: `groups`, `strayed` (outdated memberships), `drift` (the share of entities whose community changed), counts.
+    """
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
     strayed: list[Membership] = [

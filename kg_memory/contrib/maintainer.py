@@ -67,6 +67,11 @@ class Maintainer:
             asyncio.run(self._maintain_all())
 
     async def _maintain_all(self) -> None:
+        """Maintain each namespace once every `every_seconds`, until the thread is stopped.
+
+        Maintenance deletes expired messages, evicts old facts and entities, and refreshes communities (groups of
+        entities).
+        """
         self._task = asyncio.current_task()
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():

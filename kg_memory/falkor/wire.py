@@ -240,6 +240,7 @@ def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryErro
 
 
 def _translate_refusal(message: str) -> KGMemoryError:
+    """Convert *message*, the text of an error reply by the database, to a `KGMemoryError`."""
     if _OTHER_DIMENSION in message:
         return EmbeddingMismatch(
             f"the graph holds vectors of another dimension ({message}); open it with the embedding model that "

@@ -276,6 +276,7 @@ def state_declared(draft: Draft, settings: Settings) -> Flow[tuple[tuple[StatedF
 
 
 def _to_stated(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping[str, Meaning]) -> Iterator[StatedFact]:
+    """Convert facts that an application declared to facts with dates; *meanings*: canonical predicates by name."""
     content, zone = draft.episode.content, timezone(timedelta(minutes=draft.episode.offset))
     indexes = index_by_name(draft.entities)
     seen = set[tuple[str, int, int]]()
@@ -344,10 +345,9 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask the language model for a standard predicate for each name in *missing*; return predicates to store by name.
+    """Ask the model for a standard predicate for each name in *missing*, ``{name: sentence}``; return these by name.
 
-    *missing*: example sentences by name: ``{"WORKS_FOR": "Ann works for Acme"}``. *stored*: rows of known predicates by
-    name. A name that is like no predicate in use is its own standard, without asking.
+    *stored*: rows of known predicates by name. A name that is like no predicate in use is its own standard.
     """
     types = (predicate_name(declared.name) for declared in settings.fact_types)
     in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))

@@ -326,6 +326,10 @@ def split_content(content: str, size: int) -> list[Piece]:
 
 
 def _validate_kind(kind: object, content: str) -> str:
+    """Return *kind* if it is an `EpisodeKind` and *content* is valid JSON where the kind requires JSON.
+
+    Raises: `InputError`, also for JSON with more than `MOST_VALUES` values or nested deeper than `DEEPEST`.
+    """
     try:
         valid = EpisodeKind(str(kind))
     except ValueError:

@@ -196,6 +196,7 @@ def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEn
 
 
 def _wrap_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, settings: Settings) -> CrossEncoder:
+    """Wrap a chat model or a LangChain cross-encoder as a `CrossEncoder`; raise `SettingsError` for another type."""
     from langchain_core.cross_encoders import BaseCrossEncoder  # noqa: PLC0415 - takes 0.3 s to import
     from langchain_core.language_models import BaseChatModel  # noqa: PLC0415
 

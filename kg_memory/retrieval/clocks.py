@@ -179,6 +179,10 @@ def _latest_edge(rows: Sequence[Row], edge: str) -> int | None:
 
 
 def _to_query_time(instants: Instants, words: str | None, time: int) -> QueryTime:
+    """Convert the time of a question to the form shown to users.
+
+    *words*: the time words in the question ("in May"), or None. *time*: now.
+    """
     since, until = instant(max(instants.since, OPEN_START)), instant(min(instants.until, OPEN_END))
     if instants.until - instants.since == 1:
         reading = "what is true now" if instants.since == time else f"what was true at {_in_words(since)}"
@@ -283,6 +287,7 @@ def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
 
 
 def _to_grounded(row: Row) -> Grounded:
+    """Convert *row* of the query `GROUNDS` to a `Grounded`: a fact, with the facts it was derived from."""
     fact = row["fact"]
     ending = (rival for rival in row["rivals"] if rival["ruling"] == "supersedes")
     refuting = (rival for rival in row["rivals"] if rival["ruling"] == "conflicts")

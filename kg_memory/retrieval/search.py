@@ -186,6 +186,10 @@ def _depth(kind: Kind, limit: int) -> int:
 
 
 def _search_namespace(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[Searched]:
+    """Search one namespace by words and by meaning.
+
+    *lookup*: the data read from it before, such as the counts of the question's words. *time*: when results must hold.
+    """
     recipe, asked = question.recipe, lookup.asked
     scopes = yield from _measure_scopes(lookup, question, time)
     searches: list[Flow[Any]] = []

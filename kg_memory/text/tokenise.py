@@ -125,6 +125,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
+    """Yield the search terms of *text* in order, without stop words: "Ann's two dogs" -> "ann", "two", "dog"."""
     is_ascii = text.isascii()  # needs no folding, and has one script only
     if not is_ascii:
         text = unicodedata.normalize("NFKD", text.translate(_FOLDS))

@@ -134,6 +134,7 @@ class Together(Generic[T, R]):
             queue.waiting.clear()
 
     async def _serve(self, taken: Sequence[_Request[T, R]]) -> None:
+        """Process one batch of requests, and set the result or the error of each caller's future."""
         batch = [item for items, _ in taken for item in items]
         try:
             results = list(await self._do(batch))

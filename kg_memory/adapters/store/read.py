@@ -136,6 +136,7 @@ def _split_ids(rows: Sequence[Row]) -> list[str]:
 
 
 def _filter_ids(ids: Sequence[str], rest: codec.Filter, enough: int) -> Flow[list[str]]:
+    """Return the first *enough* of *ids* whose stored values match the filter *rest*."""
     matching: list[str] = []
     matches = codec.compile_filter(rest)
     begin, length = 0, PAGE

@@ -129,6 +129,10 @@ def _stamps(count: int) -> Flow[list[int]]:
 
 
 def _to_row(item: ItemChange, vectors: Mapping[str, Vector], at: int) -> dict[str, Any]:
+    """Return the query parameters that write one item at the time *at*.
+
+    *vectors*: the vector of each of its texts.
+    """
     within = prefixes(item.namespace)
     return {
         "id": item.id,

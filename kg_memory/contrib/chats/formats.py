@@ -211,6 +211,7 @@ def read_locomo(document: Any, thread: str) -> Iterator[Item]:
 
 
 def _session_in(turns: Any, time: Any, thread: str) -> Iterator[Item]:
+    """Yield *turns*, the messages of one LoCoMo session, as episodes in *thread*; the session starts at *time*."""
     try:
         start = None if time is None else parse_time(time)
     except InputError as error:

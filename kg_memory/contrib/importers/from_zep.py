@@ -71,6 +71,10 @@ def read_source(records: Records, group: str | None, source: str, noun: str) -> 
 
 
 def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterator[moving.Record]:
+    """Yield the records to import for one user or graph: edges as facts, and episodes as messages.
+
+    *index*: that owner, and the names of nodes. *left_out*: counts the skipped records by reason.
+    """
     episodes = moving.DiskDictionary()
     for place, record in records():
         kind = _kind(place, record)

@@ -106,6 +106,10 @@ def _records(path: Path, owner: str, deleted: moving.DiskDictionary, left_out: C
 
 
 def _mem0_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
+    """Convert *record*, a Mem0 memory, to a message; fields that cannot be imported are counted in *left_out*.
+
+    *place* names the record in error messages. Errors: `InputError` if it has no text.
+    """
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
     if not isinstance(content, str) or not isinstance(metadata, dict):
@@ -222,6 +226,10 @@ def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[mo
 
 
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
+    """Convert *record*, an item of a LangGraph store, to a message or, if its value has no text, a JSON record.
+
+    *place* names the item in error messages. Errors: `InputError` if the item has no value.
+    """
     value = record.get("value")
     if not isinstance(value, dict) or not value:
         raise InputError(f"{place}: the record has no value; pass items as Item.dict() returns them")

@@ -62,6 +62,7 @@ def _read_rows(path: Path) -> Iterator[Row]:
 
 
 def _report_declared(added: Sequence[AddResult], seconds: float, screen: Screen) -> None:
+    """Print how many facts were stored in *seconds*, which earlier facts they ended, and what failed."""
     facts = sum(len(result.facts) for result in added)
     again, rate = sum(not result.new for result in added), facts / seconds
     notes = {

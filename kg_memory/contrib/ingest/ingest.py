@@ -169,6 +169,10 @@ def show_problems(problems: Sequence[str], screen: Screen, label: str = "left ou
 def _show_estimate(
     memory: GraphMemory, parts: Iterable[tuple[str, Iterable[EpisodeInput]]], surveys: Sequence[Survey], screen: Screen
 ) -> None:
+    """Print, for ``--dry-run``, what the files contain and what it would cost to read them with the model.
+
+    *parts* are pairs (namespace, episodes); *surveys* has the counts of each file.
+    """
     estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in parts]
     if not estimates:
         screen.line("There is nothing to read.")

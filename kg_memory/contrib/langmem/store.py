@@ -159,6 +159,7 @@ class EpisodeStore(BaseStore):
     batch, abatch = both(_batch)
 
     def _run(self, op: Op) -> Flow[Result]:
+        """Run one store operation (get, search, put or list namespaces), and return its result."""
         match op:
             case GetOp():
                 return (yield from self._get(op))

@@ -82,6 +82,10 @@ def _required(group: FilterGroup) -> Iterator[Test]:
 
 
 def _parse(filters: object, depth: int) -> FilterGroup:
+    """Parse a Mem0 filter dict to an "AND" group. Errors: `InputError` for an invalid filter.
+
+    *depth* is the depth of nesting of *filters*, which is limited.
+    """
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
     if depth > MAX_DEPTH:

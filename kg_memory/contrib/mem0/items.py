@@ -148,6 +148,10 @@ def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
 def _event_row(
     memory_id: str, event: str, before: Fact | None, after: Fact | None, at: datetime, by: str | None = None
 ) -> Item:
+    """Return one event in the history of a memory; *before* and *after* are the fact before and after the event.
+
+    *event* is "ADD", "UPDATE" or "DELETE". *at* is its time, and *by* the name of who caused it, if known.
+    """
     fact = after or before
     source = fact.sources[0] if fact and fact.sources else None
     actor = by or (source and (source.labels.get("actor_id") or source.speaker))

@@ -201,6 +201,10 @@ def search(view: View, query: str, request: ReadRequest, recipe: Recipe, *, expl
 
 
 def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: Entries) -> Flow[list[Item]]:
+    """Return the memories of *owner* that best match *query*, as Mem0 dicts.
+
+    *request* has the filter and the limit; *how* has further arguments of `GraphMemory.search`.
+    """
     where = to_where(request.filter, owner)
     during = None if request.as_of is not None or any(find_times(query[:LONGEST], datetime.now(UTC))) else EVER
     times = {"as_of": request.as_of, "during": during, "believed_at": request.believed_at}
@@ -235,6 +239,7 @@ def get_all(view: View, request: ReadRequest) -> Flow[list[Item]]:
 
 
 def _list_in(view: View, owner: Owner, request: ReadRequest, most: int) -> Flow[list[Item]]:
+    """Return at most *most* memories in the namespace of *owner* that match the filter of *request*, latest first."""
     facts: list[Fact] = []
     seen: set[str] = set()
     times = {"as_of": request.as_of, "believed_at": request.believed_at}

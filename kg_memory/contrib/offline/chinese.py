@@ -150,6 +150,10 @@ def _find_relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
 def _find_by_part_of_speech(text: str) -> tuple[Mention, ...]:
+    """Return mentions of the names and nouns that jieba finds in *text* by their parts of speech.
+
+    Without jieba, only names that end in a word for a city, company or the like are found.
+    """
     tagger = _jieba()
     if tagger is None:
         return tuple(
@@ -271,6 +275,11 @@ def _link_mentions(
 def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
 ) -> TextStatement | None:
+    """Return the fact that a verb in a Chinese sentence states, such as (Ann, LIVES_IN, Oslo); None without a fact.
+
+    *match* is the verb, found by *pattern*. *inside* are the entities in the sentence. *speaker* is the default
+    subject.
+    """
     text, offset = sentence.text, sentence.start
     subject = _find_subject(text[: match.start()], offset, inside, speaker)
     if subject is None:

@@ -267,6 +267,10 @@ def _merge_date_clauses(text: str, starts: Sequence[tuple[int, bool]], dates: Se
 
 
 def _begins_clause(text: str, span: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> bool:
+    """Return whether the words at *span* in *text* begin a clause, because they contain a verb.
+
+    *verbs* and *dates* are those in *text*.
+    """
     place, previous = 0, ""
     for match in _WORD.finditer(text, *span):
         if _is_in_date(dates, match.start()):

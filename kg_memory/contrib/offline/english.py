@@ -193,6 +193,7 @@ class _SentenceReader:
         return any(begin <= start and end <= stop for begin, stop in spans)
 
     def _read_match(self, pattern: Pattern, start: int, end: int) -> list[TextStatement]:
+        """Return the facts that the verb ``text[start:end]`` states, such as [(Ann, LIVES_IN, Oslo)] for "lives in"."""
         if pattern.change == "happens" and _PASSIVE.search(self.text[:start]):
             return []
         verb = self.text[start:end].casefold()

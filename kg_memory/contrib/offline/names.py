@@ -159,6 +159,10 @@ def _name_after(words: list[Token], at: int) -> list[Token]:
 
 
 def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
+    """Yield mentions for sequences of capitalised words that are names.
+
+    *names*: known names of entities.
+    """
     familiar = {part.casefold() for name in names for part in name.split()}
     familiar |= {
         word.low for at, word in enumerate(words) if word.capital and not _is_first(words, at) and _may_name(words, at)
@@ -250,6 +254,7 @@ def _is_spelled_as_name(word: Token) -> bool:
 
 
 def _name_end(words: list[Token], position: int) -> int:
+    """Return the index of the word after the name that starts at *position*; names may contain "of" and numbers."""
     end = position + 1
     while end < len(words) and end - position < 6:
         word = words[end]
@@ -286,6 +291,10 @@ def _continues_name(word: Token) -> bool:
 
 
 def _type_of(words: list[Token], position: int, run: list[Token]) -> str:
+    """Return the entity type of a name, such as "Person", to judge by its words and the words around it.
+
+    *run* are the words of the name, and *position* is the index of its first word in *words*.
+    """
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
     acronym = run[0].text.isupper()

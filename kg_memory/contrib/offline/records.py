@@ -96,6 +96,10 @@ class _Reader:
                 yield from self._fields(item, _name(item, "record") or _first_named(item) or Thing("record", TOPIC), 0)
 
     def _fields(self, record: Record, about: Thing, depth: int) -> Iterator[RecordField]:
+        """Yield the facts of *record*, a JSON object whose fields describe the entity *about*.
+
+        *depth* is the level of nesting.
+        """
         if depth > DEEPEST:
             return
         dates = _dates(record)
@@ -131,6 +135,7 @@ class _Reader:
         yield from self._fields(part, thing, depth + 1)
 
     def _field(self, about: Thing, key: str, thing: Thing, dates: Dates, *, verb: str = "is") -> RecordField:
+        """Return the fact that *about* has *thing* under *key*, with a sentence like "Order 17: status is open"."""
         predicate = "_".join(word.upper() for word in _WORDS.findall(key))[:60] or "HAS"
         readable = _readable(key)
         value = thing.name.removesuffix(f" {readable}").removeprefix(f"{readable} ")

@@ -108,6 +108,11 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _topic_of_phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
+    """Yield the topic named by the noun phrase ``words[start:end]``, or nothing if it names no topic.
+
+    Adverbs and vague nouns at the end, and amounts ("lots") at the start, are dropped. At most the last three words are
+    used.
+    """
     while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1
     while start < end - 1 and words[start].low in _AMOUNTS:

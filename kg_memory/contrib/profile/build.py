@@ -122,6 +122,10 @@ def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
 def _sort_into_sub_topics(
     states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> dict[tuple[str, str], _SubTopicDraft]:
+    """Sort *states* into sub-topics; return these by topic and name: ``{("diet", "allergies"): ...}``.
+
+    States that match none of *schemas* go to the topic ``other``; with *strict*, they are left out.
+    """
     drafts: dict[tuple[str, str], _SubTopicDraft] = {}
     for schema in schemas:
         for topic, declared in schema.topics.items():

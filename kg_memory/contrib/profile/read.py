@@ -120,6 +120,11 @@ def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
+    """Yield *states* with their dates, and with a `mark` such as "disputed" or "doubtful", else "".
+
+    *rivals* are database rows of facts that contradict a state. *doubtful* are ids of states derived from facts that
+    are no longer true.
+    """
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:
         said = [{"at": state.known_from, "offset": state.offset}]

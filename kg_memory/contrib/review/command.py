@@ -81,6 +81,7 @@ def _decide(memory: GraphMemory, arguments: Namespace, choice: str, screen: Scre
 
 
 def _print_reviews(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    """Print the reviews of facts, waiting or decided, and the questions whether two entities are the same."""
     place, command = {"namespace": namespace_of(arguments), "limit": arguments.limit}, review_command(arguments)
     reviews = memory.reviews.list(decided=arguments.decided, **place)
     empty = "Nothing was decided yet." if arguments.decided else "Nothing waits for review."
@@ -103,6 +104,7 @@ def _print_reviews(memory: GraphMemory, arguments: Namespace, screen: Screen) ->
 
 
 def _ask_about_all(memory: GraphMemory, arguments: Namespace, screen: Screen) -> None:
+    """Ask the person about each open review until they quit; each decision is stored before the next question."""
     given = {"by": arguments.by or login(), "namespace": namespace_of(arguments)}
     seen: set[str] = set()
     decided = 0

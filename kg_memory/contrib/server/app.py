@@ -83,6 +83,7 @@ def create_app(memory: GraphMemory, options: Options = DEFAULT, *, close_memory:
 
 
 def _add_routes(router: APIRouter, service: Service) -> None:
+    """Register all HTTP routes on *router* itself, because LangGraph's server does not support nested routers."""
     # On the router itself: LangGraph's server does not support nested routers.
     for part in (graph, writing, transfer, events, explorer):
         part.add_routes(router, service)

@@ -73,6 +73,7 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
 
 def _add_imports(router: APIRouter, service: Service) -> None:
+    """Add the routes ``import`` and ``import/{origin}`` to *router*."""
     data = service.memory.data
     imported = {"requestBody": {"required": True, "content": {"application/octet-stream": FILE}}}
 

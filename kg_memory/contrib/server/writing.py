@@ -140,6 +140,8 @@ class ForgetAnswer(BaseModel):
 
 
 def _add_forgetting(router: APIRouter, service: Service) -> None:
+    """Add the route that deletes data to *router*. A client first gets a list of the data, and then confirms it."""
+
     @router.post(NAMESPACE + "/forget", response_model=ForgetAnswer, **describe("privacy.forget"))
     async def forget(request: Request, access: Forgetting, body: ForgetBody) -> Response:
         """Return what would be forgotten, and a hash of it as `plan`. With that hash in `confirm`, delete it for good.

@@ -201,6 +201,7 @@ def _check_folder(folder: Path) -> Check:
 
 
 def _check_model(settings: Settings, *, ask: bool) -> Check:
+    """Check the language model: which one is used, whether it can be opened, and with *ask*, whether it answers."""
     from kg_memory.llm.chat import provider_of  # noqa: PLC0415 - slow to import
 
     model = opening.model(None, settings)

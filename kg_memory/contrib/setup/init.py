@@ -89,6 +89,7 @@ def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen:
 
 
 def _ask_for_variables(arguments: Namespace, screen: Screen) -> dict[str, str]:
+    """Return the environment variables to write: from options and the user's answers or, with --yes, from defaults."""
     model, base_url, key = getattr(arguments, "model", None), arguments.base_url, None
     database, data_dir = getattr(arguments, "url", None) or arguments.database, getattr(arguments, "data_dir", None)
     namespace = getattr(arguments, "namespace", None)
@@ -150,6 +151,7 @@ def _offer_download(settings: Settings, arguments: Namespace, screen: Screen) ->
 
 
 def _check_model_server(settings: Settings) -> Check:
+    """Check that the model server lists the configured model, with a request that costs nothing."""
     what, model = "model's server", settings.model
     if model is None or model == OFFLINE or (":" in model and not settings.base_url):
         return Check(what, "ok", "not needed" if model == OFFLINE else "not asked")

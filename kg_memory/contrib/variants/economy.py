@@ -113,6 +113,7 @@ def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]
 
 
 def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReading]:
+    """Ask the model for the entities and facts of several messages; *drafts* has one state of ingestion for each."""
     messages = [
         {
             "message": number,

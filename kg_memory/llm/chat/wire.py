@@ -164,6 +164,7 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
 
 
 def _bind(model: BaseChatModel, request: ChatRequest) -> Runnable[Any, Any]:
+    """Return *model* with the options for *request*: the answer format and the temperature."""
     if request.form is AnswerFormat.NATIVE:
         return model.with_structured_output(request.prompt.answer, include_raw=True)
     if not isinstance(model, BaseChatOpenAI):
@@ -214,6 +215,7 @@ def _usage_of(input_: int | None, output: int | None, cached: int | None) -> Usa
 
 
 def _read_message(message: AIMessage, parsed: Any) -> Reply:
+    """Convert *message*, a model's output, to a `Reply`; *parsed* is its answer if LangChain parsed it, or None."""
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
     reason = str(reason or (metadata.get("incomplete_details") or {}).get("reason")).lower()

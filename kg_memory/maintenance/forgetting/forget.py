@@ -342,6 +342,10 @@ def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
 
 
 def _build_receipt(run: Run) -> ForgetReceipt:
+    """Return the result of `forget` or `forget_everything` from its progress *run*.
+
+    The fields `erased` and `head` are set later.
+    """
     request = run.request
     # The fields `erased` and `head` are set later.
     return ForgetReceipt(

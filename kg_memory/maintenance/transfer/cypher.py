@@ -60,6 +60,7 @@ WITH n, [subject] + objects AS ends"""
 
 
 def _read_nodes(label: str) -> str:
+    """Return the query that reads a page of the nodes with *label*, with their words and vectors, for an export."""
     if label == "Item":
         return f"""{_page(label)}
 OPTIONAL MATCH (n)-[:HAS]->(v:Vector)

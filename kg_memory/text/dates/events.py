@@ -141,6 +141,7 @@ def find_events(text: str) -> list[EventMention]:
 
 
 def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
+    """Return the event after *conjunction*, the match of a word such as "before" or "while" in *text*, or None."""
     word, start = " ".join(conjunction["word"].casefold().split()), conjunction.start()
     relation = _RELATIONS[word]
     graduation = _compile(rf"(?i)graduation{_slots()['THEN']}")

@@ -43,6 +43,7 @@ def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[
 
 
 def _longmemeval_conversation(_: int, raw: Mapping[str, Any]) -> Conversation:
+    """Convert *raw*, a record in a LongMemEval file, to a conversation: all of its sessions, and its one question."""
     name = str(raw["question_id"])
     sessions = zip(raw["haystack_session_ids"], raw["haystack_dates"], raw["haystack_sessions"], strict=True)
     answers = set(raw["answer_session_ids"])

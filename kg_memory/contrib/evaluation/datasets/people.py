@@ -112,6 +112,10 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
 
 
 def _dmr(raw: Mapping[str, Any], name: str) -> Conversation:
+    """Convert *raw*, a record in a file of DMR (Deep Memory Retrieval), to a conversation with its question.
+
+    *name* is the name of the conversation, and the id of the question.
+    """
     earlier = raw["previous_dialogs"]
     sessions = [*zip((session["dialog"] for session in earlier), _times(earlier), strict=True)]
     if raw.get("dialog"):

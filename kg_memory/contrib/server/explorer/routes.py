@@ -103,6 +103,7 @@ def read_doubts(as_of: int, believed_at: int) -> Flow[dict[str, int]]:
 
 
 def _add_page(router: APIRouter, service: Service) -> None:
+    """Add routes for the files of the web page, and a route that parses a time in words, to *router*."""
     story = files("kg_memory.contrib.demo").joinpath("story.jsonl").read_text("utf-8")
     pages = StaticFiles(directory=STATIC)
 

@@ -133,6 +133,7 @@ async def explain_fact(call: ToolCall, asked: ExplainArguments) -> ToolAnswer:
 
 
 def _explanation_lines(why: FactExplanation) -> Iterator[str]:
+    """Yield the lines of a text that explains why a fact is believed: sources, comparisons and related facts."""
     yield _fact_line(why.fact) if why.fact else "It is not believed."
     yield "Said by:"
     for source in why.sources[:MOST]:
@@ -243,6 +244,7 @@ async def compare_beliefs(call: ToolCall, asked: CompareArguments) -> ToolAnswer
 
 
 async def _compare_facts(call: ToolCall, asked: CompareArguments) -> ToolAnswer:
+    """Return the fields in which two facts differ, and the stored verdicts on them ("duplicate", "supersedes" etc.)."""
     one, other = await _get_fact(call, asked.first), await _get_fact(call, asked.second)
     differing: dict[str, list[str]] = {}
     for name in COMPARED:
