@@ -243,7 +243,7 @@ def with_retries(
             failure = diagnose(error)
             delay = policy.delay(attempt, failure)
             waited += delay
-            if failure.retry_after and delay <= policy.longest_wait:
+            if failure.rate_limited and failure.retry_after and delay <= policy.longest_wait:
                 limiter.cool_down(delay)  # for all callers, even if this one gives up
             if not policy.allows(attempt, failure, waited):
                 raise
