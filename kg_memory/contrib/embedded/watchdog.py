@@ -142,7 +142,7 @@ def is_frozen(link: socket.socket, process: int) -> bool:
         return False
     while not select.select([link], [], [], FROZEN)[0]:
         before, used = used, _processor_time(process)
-        if used - before < 0.01 * FROZEN:  # never so if a time is infinite
+        if 0 <= used - before < 0.01 * FROZEN:  # a difference of infinite times is not
             return True
     _receive(link)
     return False
