@@ -98,12 +98,13 @@ def test_writers_lose_nothing_while_a_namespace_falls_asleep(memory, namespace, 
     for writer in writers:
         writer.start()
     slept = 0
-    while slept < 10 or min(map(len, saved)) < 4:
+    while all(writer.is_alive() for writer in writers) and (slept < 10 or min(map(len, saved)) < 4):
         slept += bool(database.command("EVAL", sleeping.SLEEP, 1, key, at=key))
         time.sleep(0.05)
     stopped.set()
     for writer in writers:
         writer.join()
+    assert slept >= 10
     stored = {fact.sentence for fact in memory.facts.list(namespace=namespace, limit=1000)}
     assert {sentence for own in saved for sentence in own} <= stored
 

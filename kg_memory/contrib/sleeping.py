@@ -47,19 +47,19 @@ MATCH (e:Episode) WHERE e.status IN $statuses
 RETURN e.id AS id LIMIT 1
 """
 # FalkorDB can crash or freeze, or lose properties, when a graph is replaced while a query on it runs. So no query
-# may run on the server (it would block its client), or else the graph must be unused for two seconds.
+# may run on the server (it would block its client), or else no query may have begun on the graph for a minute.
 SLEEP = """
 if redis.call('TYPE', KEYS[1]).ok ~= 'graphdata' then return 0 end
 local idle = tonumber(redis.pcall('OBJECT', 'IDLETIME', KEYS[1]))
 local is_free = string.find(tostring(redis.pcall('INFO', 'clients')), 'blocked_clients:0', 1, true)
-if not (is_free or idle and idle >= 2) then return 0 end
+if not (is_free or idle and idle >= 60) then return 0 end
 redis.call('SET', KEYS[1], redis.call('DUMP', KEYS[1]))
 return 1
 """
 
 
 def why_awake(database: Database, namespace: str) -> str:
-    """Return why *namespace* cannot sleep, such as "it has unread episodes"; "" if it can, or does not exist."""
+    """Return why *namespace* cannot sleep, such as "it has unread episodes"; "" if it can, sleeps or does not exist."""
     for row in _ask_unnoticed(database, namespace, READINESS):
         if row["pending"]:
             return "it has episodes that are not read yet, or that expire"
@@ -99,14 +99,19 @@ def has_unread(database: Database, namespace: str) -> bool:
 
 
 def _ask_unnoticed(database: Database, namespace: str, cypher: str, **params: Any) -> list[wire.Row]:
-    """Return the rows of a query that does not count as a use of the graph; [] if it sleeps or does not exist."""
+    """Return the rows of a query that does not count as a use of the graph; [] if it sleeps or does not exist.
+
+    For a user without the right to ``client|no-touch`` it counts.
+    """
     key = graph_key(namespace)
     with suppress(wire.NamespaceAsleep), database.map_errors(key), database.client(key).client() as connection:
-        connection.client_no_touch("ON")
+        with suppress(redis.exceptions.NoPermissionError):
+            connection.client_no_touch("ON")
         try:
             return wire.decode_rows(connection.execute_command(*wire.query_command(key, cypher, params, write=False)))
         finally:
-            connection.client_no_touch("OFF")
+            with suppress(redis.RedisError):
+                connection.client_no_touch("OFF")
     return []
 
 
