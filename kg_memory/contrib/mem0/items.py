@@ -21,7 +21,8 @@ def to_memory(fact: Fact, owner: Owner, score: float | None = None) -> Item:
     fact's namespace. *score* is added if it is not None.
     """
     labels = [source.labels for source in fact.sources]
-    shown = {name: own[name] for name in ABOUT for own in reversed(labels) if own.get(name) is not None}
+    first = {name: next((own[name] for own in labels if name in own), None) for name in ABOUT}
+    shown = {name: value for name, value in first.items() if value is not None}
     item: Item = {
         "id": fact.id,
         "memory": fact.sentence,
