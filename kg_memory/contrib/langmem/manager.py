@@ -262,12 +262,8 @@ def search_all(store: BaseStore, namespace: Labels, queries: Sequence[str], limi
         for item in page:
             place = (tuple(item.namespace), item.key)
             best = items.get(place)
-            items[place] = item if best is None or _score(item) > _score(best) else best
-    return sorted(items.values(), key=_score, reverse=True)
-
-
-def _score(item: SearchItem) -> float:
-    return item.score or 0.0
+            items[place] = item if best is None or (item.score or 0) > (best.score or 0) else best
+    return sorted(items.values(), key=lambda item: item.score or 0, reverse=True)
 
 
 def _manager_of_phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:

@@ -153,7 +153,8 @@ def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
     problems = [detail for name in lists if lists[name] and not valid[name] for detail in _of_list(errors, name)]
     rest = None if answer is None else ParsedAnswer(answer, dropped + len(invalid))
     if problems or rest is None:
-        raise InvalidAnswer("; ".join(map(_describe, [*problems, *others])), rest)
+        texts = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in [*problems, *others])
+        raise InvalidAnswer("; ".join(texts), rest)
     return rest
 
 
@@ -359,7 +360,3 @@ def _to_items(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     return [value] if isinstance(value, dict) and value else []
-
-
-def _describe(detail: Any) -> str:
-    return f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
