@@ -201,7 +201,7 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
 
 
 def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the name and summary of one community from the model or, if its answer is invalid, from fixed rules.
+    """Return the name and summary of one community from the model or, if it gives no valid answer, from rules.
 
     *parts*: texts about the community. *most*: the maximum size of a prompt in bytes. Errors: `ModelUnavailable`.
     """

@@ -111,8 +111,8 @@ def _past(settings: Settings) -> Flow[Row | None]:
     """Return the average cost of reading a message in this namespace; None if fewer than `ENOUGH` (20) were read.
 
     ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``: messages, seconds for
-    each, then [model calls, input tokens, output tokens] of all prompts and of the first prompt, which extracts the
-    facts. Only messages that were read with the current `settings.plan` count.
+    each, then [model calls, input tokens, output tokens] of all prompts and of those that extract. Only messages that
+    were read with the current `settings.plan` count.
     """
     averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None

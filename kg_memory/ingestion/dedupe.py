@@ -382,7 +382,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether the predicates of both facts have the same or inverse families, such as "employment" and "staff".
+    """Return whether the predicates of two facts allow a contradiction, as those of "employment" and "staff" do.
 
     *is_same*: whether both facts have the same predicate.
     """

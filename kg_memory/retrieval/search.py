@@ -349,7 +349,7 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.F
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return one or two database queries that count the nodes of each kind which contain each of *words*.
+    """Return one or two queries that count the nodes with each of *words*, of the kinds that *recipe* finds by words.
 
     The first query also returns the entities with a name in *keys* (hashes of names), as named at *instants*; the last
     one, whether facts of some messages are not extracted yet.

@@ -85,8 +85,8 @@ class Judge:
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
         """Let the model score *answer* by each requirement of the rubric, and combine the scores.
 
-        "strict" is the share of requirements that are fully met, "lenient" the mean score, and "order" the score of
-        `_read_order`. If a score of a requirement cannot be parsed, all are None.
+        "strict" is the share of requirements that are fully met, "lenient" the mean score, and "order", for ordered
+        requirements, the score of `_read_order`. If a score of a requirement cannot be parsed, all are None.
         """
         scores = [self._ask_score(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]

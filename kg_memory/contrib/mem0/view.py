@@ -167,7 +167,8 @@ class ReadRequest:
 def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fact], *, past: bool) -> Flow[list[Fact]]:
     """Return the *facts* of *owner* to show: they match the filter in *request*, and have neither expired nor ended.
 
-    Ended facts are returned too if *past* is true or *request* has a time (`as_of`). A repeated fact is returned once.
+    Expired facts are returned too if *request* has `show_expired`, and ended facts if *past* is true or *request* has a
+    time (`as_of`). A repeated fact is returned once.
     """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, filter_=request.filter, show_expired=request.show_expired, today=now.date())

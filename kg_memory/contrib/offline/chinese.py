@@ -185,7 +185,7 @@ def _find_by_part_of_speech(text: str) -> tuple[Mention, ...]:
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
     """Split *text* with jieba, and yield (word, part-of-speech tag) for each word.
 
-    The search for unknown words is slow: in a long text, it ends when the budget `_MOST_UNKNOWN` is spent.
+    The search for unknown words is slow: parts of a long text beyond the budget `_MOST_UNKNOWN` go without.
     """
     budget = _MOST_UNKNOWN
     is_short = len(text) * _RARE <= budget or _cost(tagger, text) <= budget
@@ -219,7 +219,7 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 
 
 def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main: Mention | None) -> list[TextStatement]:
-    """Return the facts that a Chinese sentence states: one for each known verb or, without any, one general fact.
+    """Return the facts that a Chinese sentence states: one for each known verb or, without any, at most one.
 
     *found* are the entities mentioned in the sentence. *main* is the first entity that the text names.
     """
@@ -259,7 +259,8 @@ def _link_mentions(
 ) -> list[TextStatement]:
     """Return one general fact about the entities in a sentence without a known verb: [(Ann, SAYS_ABOUT, Oslo)].
 
-    The subject is *speaker* or, if None, *main*. The list is empty without a subject or another entity.
+    The subject is *speaker* or, if None, *main*. Empty without a subject or another entity, and
+    if *speaker* is the subject of a sentence without "我" or a named entity.
     """
     subject = speaker or main
     if subject is None:
@@ -356,8 +357,9 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 
 
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
-    """Return the matched *words* after a verb as its object, a mention of type *kind*; None if they name nothing.
+    """Return the matched *words* after a verb as its object, a mention of type *kind*.
 
+    None if they name nothing, or have over 20 characters.
     For a place or a person, a longer or shorter name in *objects* that begins at the same index is preferred.
     *offset* is the index of the sentence in the message.
     """

@@ -276,7 +276,8 @@ class _Answer:
     async def _page(self, call: Callable[..., Awaitable[Any]], arguments: Arguments, place: PagePosition) -> Page[Any]:
         """Call the `GraphMemory` method *call*, which returns a list, and return the page of this list at *place*.
 
-        All pages show the memory as of the same time: the client's ``believed_at``, or the time of the first request.
+        If *call* has the parameter `believed_at`, all pages show the memory at one time, that of the first request by
+        default.
         """
         limit, parameters = arguments.get("limit", MOST), self._verb.parameters
         if "believed_at" in parameters:

@@ -114,8 +114,8 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 def _delete_stream(key: str, mark: str) -> Flow[None]:
     """Delete the log of recent queries on the graph *key*.
 
-    FalkorDB logs queries with a delay. So a query with the text *mark* is sent first, and the log is deleted once it
-    contains *mark*, or after `LONGEST_STREAM` seconds.
+    FalkorDB logs queries with a delay. If it logs them at all, a query with the text *mark* is sent first, and the log
+    is deleted once it contains *mark*, or after `LONGEST_STREAM` seconds.
     """
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")

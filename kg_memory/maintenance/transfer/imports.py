@@ -109,7 +109,7 @@ def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool
 
 
 def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings: bool) -> None:
-    """Raise `SchemaError` for a file of another package version, `EmbeddingMismatch` for vectors of another model."""
+    """Raise `SchemaError` for another schema or newer word index, `EmbeddingMismatch` for vectors of another model."""
     supported = (schema.MEMORY if header.holds == "memory" else schema.ITEMS).version
     if header.schema_ != supported or header.words > tokenise.VERSION:
         raise SchemaError(
