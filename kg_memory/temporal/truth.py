@@ -217,7 +217,7 @@ def _place(
         correction = _find_correction(statement, own, against, policy) if statement.undated else None
         if correction is not None:  # "I moved to Bergen last week" after "I live in Oslo": Oslo ended last week
             return replace(statement, over_at=correction.begin)
-        dated = [one for one in own if one.tells_start and policy.weigh(one) >= policy.weigh(statement)]
+        dated = [one for one in own if one.tells_start and policy.may_change(one, statement)]
         is_within = any(one.begin <= statement.begin < one.invalid_at for one in dated)
         return statement if is_within else _start_after_rivals(statement, against, policy)
     if not statement.width:
@@ -227,7 +227,7 @@ def _place(
     date = (statement.valid_at, statement.precision)
     stated = min(same.order for same in own if (same.valid_at, same.precision) == date)
     limit = min(statement.latest, statement.stated_at, statement.invalid_at)
-    rivals = [rival for rival in against if policy.weigh(rival) >= policy.weigh(statement)]
+    rivals = [rival for rival in against if policy.may_change(rival, statement)]
     finer = [(rival, rival.latest) for rival in rivals if rival.width < statement.width]
     alike = [(one, min(one.latest, one.stated_at)) for one in rivals if (one.valid_at, one.precision) == date]
     starts = [
@@ -267,7 +267,7 @@ def _start_after_rivals(statement: Statement, against: Iterable[Statement], poli
     "I left Rome in June" moves the start of "I live in Oslo", said in May, to June. *against*: statements of these
     facts. A start that would leave no time is not moved.
     """
-    ends = [rival for rival in against if rival.end_stands and policy.weigh(rival) >= policy.weigh(statement)]
+    ends = [rival for rival in against if rival.end_stands and policy.may_change(rival, statement)]
     moved = statement
     for rival in sorted(ends, key=lambda rival: (rival.invalid_at, rival.end_width)):
         if rival.begin <= moved.begin < rival.invalid_at:
