@@ -68,10 +68,14 @@ def canonical_name(name: str) -> str:
 
 def alias_key(name: str) -> str:
     """Return the alias key of *name*: a hash for finding entities by name; equal for "Ann Lee" and "ann  lee"."""
-    return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _hash(canonical_name(name))
+    return _cached_alias_key(name) if len(name) <= MAX_CACHED_NAME else _uncached_alias_key(name)
 
 
-_cached_alias_key = lru_cache(maxsize=65_536)(lambda name: _hash(canonical_name(name)))
+def _uncached_alias_key(name: str) -> str:
+    return _hash(canonical_name(name))
+
+
+_cached_alias_key = lru_cache(maxsize=65_536)(_uncached_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
