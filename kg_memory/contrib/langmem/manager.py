@@ -256,14 +256,13 @@ def search_all(store: BaseStore, namespace: Labels, queries: Sequence[str], limi
 
     *limit* is the maximum number of items for each query.
     """
-    items: dict[tuple[Labels, str], SearchItem] = {}
+    found: dict[tuple[Labels, str], list[SearchItem]] = {}
     for query in queries:
         page: list[SearchItem] = yield from call(store, "search", namespace, query=query, limit=limit)
         for item in page:
-            place = (tuple(item.namespace), item.key)
-            best = items.get(place)
-            items[place] = item if best is None or (item.score or 0) > (best.score or 0) else best
-    return sorted(items.values(), key=lambda item: item.score or 0, reverse=True)
+            found.setdefault((tuple(item.namespace), item.key), []).append(item)
+    best = [max(same, key=lambda item: item.score or 0) for same in found.values()]
+    return sorted(best, key=lambda item: item.score or 0, reverse=True)
 
 
 def _manager_of_phase(model: BaseChatModel | str, schemas: Sequence[Schema], phase: MemoryPhase) -> MemoryManager:
