@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from kg_memory.contrib.profile import queries
 from kg_memory.contrib.profile.build import HeldState, ProfileLimits, build_profile, topics_of
@@ -14,7 +14,6 @@ from kg_memory.contrib.profile.topics import TopicSchema, read_schema
 from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row, find_links
 from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
-from kg_memory.models.graph import Precision
 from kg_memory.models.results import Profile
 from kg_memory.retrieval.clocks import point_of, read_grounds
 from kg_memory.runtime.effects import fetch, work
@@ -50,7 +49,7 @@ def read_profile(
     seen = yield from belief_params(window or EVER, believed)
     params = {"alias": alias_key(text), "about": text, **seen}
     states = _read_states((yield from fetch(queries.STATES, **params)))
-    rivals = (yield from fetch(queries.RIVALS, **params)) if any(state.verdicts for state in states) else ()
+    rivals = (yield from fetch(queries.RIVALS, **params)) if any(state["verdicts"] for state in states) else ()
     doubtful = yield from _read_doubtful(states, point_of(window, seen["believed_at"]))
     return build_profile(name, _to_states(states, rivals, doubtful), schemas, room, strict=strict)
 
@@ -72,54 +71,39 @@ def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, s
                 raise InputError(f"{argument}: unknown topic {topic!r:.100}; use {', '.join(topics)}")
 
 
-class _Row(NamedTuple):
-    """A state (lasting fact), as read from the database by `queries.STATES`, which explains the fields.
-
-    Times are microseconds since the epoch.
-    """
-
-    id: str
-    predicate: str
-    sentence: str
-    precision: Precision
-    end_precision: Precision
-    confidence: float
-    own: bool
-    statements: int
-    weak: int
-    valid_at: int
-    invalid_at: int
-    known_from: int
-    premises: int
-    verdicts: int
-    offset: int
+_TEXTS = ("ids", "predicates", "precisions", "end_precisions")
+"""The columns of the query `queries.STATES` with a text of lines, one for each state."""
+_FIELDS = """
+id predicate precision end_precision sentence confidence own statements weak valid_at invalid_at known_from premises
+verdicts offset
+""".split()
+"""The fields of a state that is read by `queries.STATES`, which explains them. Times are microseconds."""
+_UNCHANGED = ("id", "own", "predicate", "sentence", "confidence", "precision", "end_precision")
 
 
-def _read_states(rows: Sequence[Row]) -> list[_Row]:
-    """Convert the result of the query `queries.STATES` to one `_Row` for each state (lasting fact).
+def _read_states(rows: Sequence[Row]) -> list[Row]:
+    """Convert the result of the query `queries.STATES` to one row with `_FIELDS` for each state (lasting fact).
 
     The result is one row with a list of values in each column, or empty if the namespace has no graph.
     """
     if not rows or not rows[0]["ids"]:
         return []
     (row,) = rows
-    names = (row[name].split("\n") for name in ("ids", "predicates", "precisions", "end_precisions"))
-    ids, predicates, precisions, end_precisions = names
-    confidences, numbers = json.loads(row["confidences"]), json.loads(row["numbers"])
-    texts = zip(ids, predicates, row["sentences"], precisions, end_precisions, confidences, strict=True)
-    return [_Row(*text, *counted) for text, counted in zip(texts, numbers, strict=True)]
+    texts = (row[name].split("\n") for name in _TEXTS)
+    columns = zip(*texts, row["sentences"], json.loads(row["confidences"]), json.loads(row["numbers"]), strict=True)
+    return [dict(zip(_FIELDS, (*values, *numbers), strict=True)) for *values, numbers in columns]
 
 
-def _read_doubtful(states: Sequence[_Row], point: Point) -> Flow[set[str]]:
+def _read_doubtful(states: Sequence[Row], point: Point) -> Flow[set[str]]:
     """Return the ids of the *states* that were derived from another fact no longer true at the time *point*."""
-    resting = [state.id for state in states if state.premises]
+    resting = [state["id"] for state in states if state["premises"]]
     if not resting:
         return set()
     facts_by_id, _ = yield from read_grounds(resting)
     return set(find_doubts(facts_by_id, point))
 
 
-def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
+def _to_states(states: Sequence[Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
     """Yield *states* with their dates, and with a `mark` such as "disputed" or "doubtful", else "".
 
     *rivals* are database rows of facts that contradict a state. *doubtful* are ids of states derived from facts that
@@ -127,28 +111,22 @@ def _to_states(states: Sequence[_Row], rivals: Sequence[Row], doubtful: set[str]
     """
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:
-        said = [{"at": state.known_from, "offset": state.offset}]
-        valid_at = show_local(state.valid_at, state.precision, said)
+        said = [{"at": state["known_from"], "offset": state["offset"]}]
+        valid_at = show_local(state["valid_at"], state["precision"], said)
         mark = ""
-        others = linked.get((state.id, state.valid_at))
-        if others and find_links(state._asdict(), others)["disputed_by"]:
+        others = linked.get((state["id"], state["valid_at"]))
+        if others and find_links(state, others)["disputed_by"]:
             mark = "disputed"
-        elif state.id in doubtful:
+        elif state["id"] in doubtful:
             mark = "doubtful"
-        elif state.statements and state.weak == state.statements:
+        elif state["statements"] and state["weak"] == state["statements"]:
             mark = "not confirmed by its words"
         yield HeldState(
-            state.id,
-            state.own,
-            state.predicate,
-            state.sentence,
-            state.confidence,
-            state.known_from if valid_at is None else state.valid_at,
-            valid_at,
-            show_local(state.invalid_at, state.end_precision, said),
-            show_local(state.known_from, "instant", said) if valid_at is None else None,
-            state.precision,
-            state.end_precision,
-            max(1, state.statements),
-            mark,
+            **{name: state[name] for name in _UNCHANGED},
+            begin=state["known_from"] if valid_at is None else state["valid_at"],
+            valid_at=valid_at,
+            invalid_at=show_local(state["invalid_at"], state["end_precision"], said),
+            known_from=show_local(state["known_from"], "instant", said) if valid_at is None else None,
+            statements=max(1, state["statements"]),
+            mark=mark,
         )
