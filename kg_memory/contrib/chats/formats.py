@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from kg_memory.contrib.chats.records import TICK, Item, digest, from_record, is_message, make_input, to_json
+from kg_memory.contrib.chats.records import TICK, Item, digest, from_record, make_input, to_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.message_fields import parse_time, plain_text
@@ -335,14 +335,3 @@ def _is_text(value: Any) -> bool:
 def _has_sentence(value: Any) -> bool:
     texts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     return any(isinstance(text, str) and " " in text.strip() for text in texts)
-
-
-def holds_words(document: Any) -> bool:
-    """Return whether one of the first 20 JSON records in *document* has a text of more than three words in a field."""
-    records = document if isinstance(document, list) else [document]
-    return any(
-        isinstance(text, str) and len(text.split()) > 3
-        for record in records[:_WIDEST]
-        if isinstance(record, Mapping) and not is_message(record)
-        for text in record.values()
-    )

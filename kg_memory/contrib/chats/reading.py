@@ -112,11 +112,6 @@ class Reading:
         """The format of the file; for a folder or zip, the formats of its files, separated by commas."""
         return ", ".join(dict.fromkeys(part.format for part in self.parts))
 
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether a file is read as JSON records but may be a chat in an unknown format, because it has sentences."""
-        return any(part.format == "json" and formats.holds_words(part.document) for part in self.parts)
-
     def __iter__(self) -> Iterator[EpisodeInput]:
         """Yield the episodes in file order; `problems` gets the files and messages that cannot be read."""
         self.problems[:] = self._skipped if self.parts else []

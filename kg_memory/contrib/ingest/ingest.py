@@ -70,8 +70,6 @@ def _add_parts(
 def _survey_and_print(reading: Reading, screen: Screen) -> Survey:
     found = survey(reading)
     screen.note(f"{reading.path}: {count_noun(found.messages, 'episode')} ({reading.format})")
-    if reading.is_doubtful:
-        screen.note(f"{reading.path} is read as JSON records, not as a conversation: pass --records to confirm that")
     return found
 
 
