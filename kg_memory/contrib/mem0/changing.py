@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kg_memory.contrib.importers.sentences import IDS, SOURCE, read_expiration, to_labels
@@ -33,8 +33,7 @@ AT_ONCE = 500
 """The most source ids in one filter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One message of a Mem0 call: its role ("user", "assistant"), the name of its speaker (or None), and its text."""
 
     role: str
@@ -45,11 +44,6 @@ class Message:
     def speaker(self) -> str:
         """The speaker under which the message is stored: its name or, without a name, its role."""
         return speaker_of(self.role, self.name)
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """The labels with which the message is stored: "role" and, if the message names its speaker, "actor_id"."""
-        return {"role": self.role, **({"actor_id": self.name} if self.name else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,8 @@ class AddRequest:
 
         The source_id is random: if the same message is added again, it is stored again.
         """
-        labels = to_labels(self.ids, self.metadata, {**self.about, **message.labels})
+        about = {**self.about, "role": message.role, "actor_id": message.name}
+        labels = to_labels(self.ids, self.metadata, about)
         times = {"at": self.at, "expires_at": self.expires_at}
         return {"source": SOURCE, "source_id": uuid4().hex, "labels": labels, **times}
 

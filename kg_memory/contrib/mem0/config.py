@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from langchain_core.language_models import BaseChatModel
 
 from kg_memory.contrib.mem0.scopes import Entries, read_collection
+from kg_memory.contrib.mem0.view import View
 from kg_memory.errors import SettingsError
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.runtime.effects import Embeddings
@@ -37,15 +38,7 @@ SERVERS: Mapping[str, str | None] = {
 """Providers with OpenAI's protocol, and their default base URLs; None is OpenAI's own."""
 
 
-class Opened(NamedTuple):
-    """An opened Mem0 configuration: the memory, the name of its collection, and whether it has a reranker."""
-
-    graph: GraphMemory
-    collection: str
-    reranks: bool
-
-
-def open_config(config: Entries | None) -> Opened:
+def open_config(config: Entries | None) -> View:
     """Open the memory that the Mem0 configuration *config* describes; it connects to its database at the first use.
 
     Errors: `SettingsError` for unknown or unsupported options.
@@ -61,7 +54,7 @@ def open_config(config: Entries | None) -> Opened:
     model = _open_model(*parts["llm"], settings)
     vectors = _open_embeddings(*parts["embedder"], settings)
     collection = read_collection(parts["vector_store"][1].get("collection_name", COLLECTION))
-    return Opened(GraphMemory(settings, model=model, embeddings=vectors), collection, _can_rerank(*parts["reranker"]))
+    return View(GraphMemory(settings, model=model, embeddings=vectors), collection, _can_rerank(*parts["reranker"]))
 
 
 def _check_names(config: Entries) -> None:

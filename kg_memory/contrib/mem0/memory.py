@@ -11,7 +11,7 @@ from kg_memory.contrib.mem0 import changing, view
 from kg_memory.contrib.mem0.changing import UNSET, AddRequest, add, update
 from kg_memory.contrib.mem0.config import COLLECTION, open_config
 from kg_memory.contrib.mem0.filters import parse_filters
-from kg_memory.contrib.mem0.items import to_history
+from kg_memory.contrib.mem0.items import to_history, to_memory
 from kg_memory.contrib.mem0.scopes import Item, Owner, read_collection, read_ids
 from kg_memory.contrib.mem0.view import ReadRequest, View
 from kg_memory.errors import InputError
@@ -42,8 +42,7 @@ class Verbs(Closing):
         configuration.
         """
         if graph is None:
-            opened = open_config(config)
-            self.view = View(opened.graph, opened.collection, opened.reranks)
+            self.view = open_config(config)
         else:
             self.view = View(validate_memory(graph), read_collection(collection), reranks=True)
         self.graph = self.view.graph
@@ -172,7 +171,11 @@ def _get(self: Verbs, memory_id: str) -> Flow[Item | None]:
 
     Returns None if it does not exist or was retracted.
     """
-    return view.get(self.view, memory_id)
+    owner = yield from self.view.locate(memory_id)
+    if owner is None:
+        return None
+    fact = yield from self.view.current(owner, memory_id)
+    return None if fact is None else to_memory(fact, owner)
 
 
 def _history(self: Verbs, memory_id: str) -> Flow[list[Item]]:

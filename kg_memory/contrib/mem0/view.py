@@ -256,15 +256,3 @@ def _list_in(view: View, owner: Owner, request: ReadRequest, most: int) -> Flow[
             break
     view.keep_places((fact.id for fact in facts), owner)
     return [to_memory(fact, owner) for fact in facts[:most]]
-
-
-def get(view: View, memory_id: str) -> Flow[Item | None]:
-    """Return the memory with the id *memory_id* or, if it was replaced, its latest replacement, as a Mem0 dict.
-
-    Returns None if it does not exist or was retracted.
-    """
-    owner = yield from view.locate(memory_id)
-    if owner is None:
-        return None
-    fact = yield from view.current(owner, memory_id)
-    return None if fact is None else to_memory(fact, owner)
