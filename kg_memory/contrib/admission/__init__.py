@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 from kg_memory.ingestion.records import Loss, NewVerdict, StatedFact
 from kg_memory.ingestion.state import Draft
@@ -28,11 +27,6 @@ class Worth:
 
     def __str__(self) -> str:
         return f"{self.score:.2f}: " + ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
-
-
-def mean_worth(parts: Mapping[str, float]) -> Worth:
-    """Average the ratings *parts*: ``{"useful": 0.5, "accurate": 1.0}`` gives a `Worth` with the score 0.75."""
-    return Worth(fmean(parts.values()), parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +53,8 @@ class AdmissionGate:
             return draft, ()
         rated = dict(zip((fact.id for fact in new), (yield from self.rate(draft, new, settings)), strict=True))
         worthless = {id_ for id_, worth in rated.items() if worth.score < self.in_review}
-        middling = {id_: worth for id_, worth in rated.items() if self.in_review <= worth.score < self.at_once}
-        waiting = tuple(_to_review(draft.namespace, id_, worth) for id_, worth in middling.items())
+        middling = ((id_, worth) for id_, worth in rated.items() if self.in_review <= worth.score < self.at_once)
+        waiting = tuple(_to_review(draft.namespace, id_, worth) for id_, worth in middling)
         return _without_facts(draft, worthless, WORTHLESS.format(self.in_review, self.name)), waiting
 
 

@@ -8,9 +8,10 @@ counts, since a model does not measure how well the words of a message support a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-from kg_memory.contrib.admission import AdmissionGate, Worth, mean_worth
+from kg_memory.contrib.admission import AdmissionGate, Worth
 from kg_memory.falkor.queries.features import ENTITIES_LINK
 from kg_memory.ingestion.records import StatedFact
 from kg_memory.ingestion.state import Draft
@@ -44,7 +45,7 @@ def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[
     if settings.model != OFFLINE:
         answers = yield from ask_worths(draft, facts, known)
         parts = [_combine(own, answers.get(place)) for place, own in enumerate(parts)]
-    return [mean_worth(own) for own in parts]
+    return [Worth(fmean(own.values()), own) for own in parts]
 
 
 DURA = AdmissionGate("dura", rate, in_review=0.6, at_once=0.85)
