@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -65,7 +65,8 @@ def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]
             raise InputError(f"cannot read {path} ({error}); open it with Memvara to see if it is damaged") from None
 
 
-def _open_read_only(path: Path) -> closing[sqlite3.Connection]:
+@contextmanager
+def _open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Open the memvara store *path* read-only. Errors: `InputError` if it is encrypted, or is no memvara store."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; pass memvara's store, such as memvara.db")
@@ -77,17 +78,16 @@ def _open_read_only(path: Path) -> closing[sqlite3.Connection]:
     else:
         store = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
     store.row_factory = sqlite3.Row
-    try:
-        [version] = store.execute("PRAGMA user_version").fetchone()
-        tables = {row["name"] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.Error as error:
-        store.close()
-        hint = "pass memvara's store; encrypted stores cannot be read"
-        raise InputError(f"cannot read {path} ({error}); {hint}") from None
-    if version > VERSION or not {"claims", "episodes", "claim_sources"} <= tables:
-        store.close()
-        raise InputError(f"{path} must be a memvara store with schema {VERSION} or lower, got schema {version}")
-    return closing(store)
+    with closing(store):
+        try:
+            [version] = store.execute("PRAGMA user_version").fetchone()
+            tables = {row["name"] for row in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        except sqlite3.Error as error:
+            hint = "pass memvara's store; encrypted stores cannot be read"
+            raise InputError(f"cannot read {path} ({error}); {hint}") from None
+        if version > VERSION or not {"claims", "episodes", "claim_sources"} <= tables:
+            raise InputError(f"{path} must be a memvara store with schema {VERSION} or lower, got schema {version}")
+        yield store
 
 
 def _owner(row: Row | sqlite3.Row) -> str:
