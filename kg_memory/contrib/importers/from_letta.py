@@ -162,10 +162,7 @@ def _unpack(text: str) -> str | None:
 
     None for an event, such as a heartbeat.
     """
-    try:
-        packed = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    packed = _parse(text)
     kind = packed.get("type") if isinstance(packed, dict) else None
     if kind == "user_message" and isinstance(packed.get("message"), str):
         return str(packed["message"])
@@ -187,11 +184,16 @@ def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
             yield _sent(function.get("arguments"))
 
 
-def _sent(arguments: Any) -> str:
+def _parse(text: str) -> Any:
+    """Return the JSON value in *text*; None if it is no JSON."""
     try:
-        values = json.loads(arguments) if isinstance(arguments, str) else arguments
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return ""
+        return None
+
+
+def _sent(arguments: Any) -> str:
+    values = _parse(arguments) if isinstance(arguments, str) else arguments
     text = values.get("message") if isinstance(values, dict) else None
     return text if isinstance(text, str) else ""
 
