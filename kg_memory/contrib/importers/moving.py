@@ -165,8 +165,7 @@ def read_json_records(path: Path, names: Collection[str] = ()) -> Iterator[tuple
     number = 0
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
-            for value in _values(_Text(path, file), names):
-                number += 1
+            for number, value in enumerate(_values(_Text(path, file), names), start=1):
                 place = f"{path}, record {number}"
                 if not isinstance(value, dict):
                     raise InputError(f"{place}: a record must be an object; write it as {{...}}, or remove it")
@@ -272,13 +271,10 @@ def _values(text: _Text, names: Collection[str]) -> Iterator[Any]:
 
 def _parse_list(text: _Text) -> Iterator[Any]:
     text.take("[")
-    if text.peek() == "]":
-        text.take("]")
-        return
-    while True:
+    closing = bool(text.peek() == "]" and text.take("]"))
+    while not closing:
         yield text.value()
-        if text.take(",", "]") == "]":
-            return
+        closing = text.take(",", "]") == "]"
 
 
 def _parse_object(text: _Text, names: Collection[str]) -> Iterator[Any]:
@@ -289,9 +285,7 @@ def _parse_object(text: _Text, names: Collection[str]) -> Iterator[Any]:
     text.take("{")
     fields: Row = {}
     lists = 0
-    closing = text.peek() == "}"
-    if closing:
-        text.take("}")
+    closing = bool(text.peek() == "}" and text.take("}"))
     while not closing:
         key = text.value()
         text.take(":")

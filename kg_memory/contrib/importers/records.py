@@ -91,8 +91,7 @@ def _check_all(engine: Engine, reading: Reading, progress: Callable[[int, int], 
     """
     count = 0
     contents = DiskDictionary()
-    for record in reading(Counter()):
-        count += 1
+    for count, record in enumerate(reading(Counter()), start=1):
         try:
             episode = validate_episode(_to_state(engine, record), engine.settings, 0)
         except InputError as error:
