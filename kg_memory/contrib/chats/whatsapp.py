@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kg_memory.contrib.chats.formats import Line
-from kg_memory.contrib.chats.records import TICK, Item, make_input
+from kg_memory.contrib.chats.records import Item, Thread
 from kg_memory.errors import InputError
 from kg_memory.text import read_table
 
@@ -164,30 +164,25 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
         text, who = (spoken["said"], spoken["who"].lstrip("~ ")) if spoken else (rest, None)
         said.append(_Said(line[0], stamp, _LRM + text if marked else text, who))
     order = order or infer_order(said, path)
-    before, same = None, 0
     named = path.absolute().parent.name.removesuffix(".zip") if path.stem == "_chat" else path.stem
-    thread = re.sub(r" \(\d+\)$", "", named)  # "(1)" is of a second download
+    thread = Thread("whatsapp", re.sub(r" \(\d+\)$", "", named), "")  # "(1)" is of a second download
     for each in said:
         at = each.stamp.at(order)
         if at is None:
             date = "/".join(each.stamp.numbers)
             yield InputError(f"line {each.number}: {date} is not a date in the order {order}: try another --date-order")
-            continue
-        content = _content(each)
-        if content:
-            same = same + 1 if at == before else 0
-            before = at
-            yield make_input(content=content, speaker=each.who, at=at + same * TICK, thread=thread, source="whatsapp")
+        else:
+            yield from thread.say(None, each.who, _content(each), at)
 
 
-def _content(said: _Said) -> str | None:
+def _content(said: _Said) -> str:
     """Return the text of the message *said*; files in it become "[attachment: photo.jpg]".
 
-    None for system messages and deleted messages.
+    "" for system messages and deleted messages.
     """
     is_marked, text = said.text.startswith(_LRM), EDITED.sub("", said.text.translate(_MARKS)).strip()
     if said.who is None or DELETED.fullmatch(text):
-        return None
+        return ""
     if _TAGGED.search(text):
         return _TAGGED.sub(lambda match: f"[attachment: {match[1]}]", text)
     appended = _APPENDED.fullmatch(text)
@@ -197,7 +192,7 @@ def _content(said: _Said) -> str | None:
         return f"[attachment: {text[1:-1]}]"
     if (is_marked or _LRM in said.text) and OMITTED.fullmatch(text):
         return f"[attachment: {text}]"
-    return None if is_marked and not re.search(r"https?://|\n", text) else text
+    return "" if is_marked and not re.search(r"https?://|\n", text) else text
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
