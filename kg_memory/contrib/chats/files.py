@@ -35,10 +35,8 @@ File = Path | zipfile.Path
 
 def is_archive(path: Path) -> bool:
     """Return whether *path* is a folder or a zip file, which may contain several chats."""
-    return path.is_dir() or (path.is_file() and path.stat().st_size > 0 and _is_zip(path))
-
-
-def _is_zip(path: Path) -> bool:
+    if not path.is_file():
+        return path.is_dir()
     try:
         with path.open("rb") as file:
             return file.read(4) in (b"PK\x03\x04", b"PK\x05\x06")

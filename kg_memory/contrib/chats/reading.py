@@ -313,16 +313,14 @@ def _read_lines(part: _Part) -> Iterator[records.Item]:
 
 
 def _from_line(record: Any, part: _Part, number: int) -> Iterator[records.Item]:
-    messages_ = formats.find_messages(record)
-    if messages_ and (formats.is_openai(messages_[0]) or formats.is_langchain(messages_[0])):
-        yield from formats.read_messages(record, f"{part.thread}-{number}")
-    elif isinstance(record, Mapping) and records.is_message(record):
-        if (episode := records.from_record(record)) is not None:
-            yield episode
-    elif (chat := _chat_of(record)) is not None:
+    thread, messages = f"{part.thread}-{number}", formats.find_messages(record)
+    is_message = isinstance(record, Mapping) and records.is_message(record)
+    if messages and (formats.is_openai(messages[0]) or formats.is_langchain(messages[0])):
+        yield from formats.read_messages(record, thread)
+    elif not is_message and (chat := _chat_of(record)) is not None:
         yield from _read_chats(chat, record, part, number)
-    elif formats.is_langchain(record):
-        yield from formats.read_messages([record], f"{part.thread}-{number}")
+    elif not is_message and formats.is_langchain(record):
+        yield from formats.read_messages([record], thread)
     elif (episode := records.from_record(record)) is not None:
         yield episode
 

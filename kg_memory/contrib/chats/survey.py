@@ -67,14 +67,12 @@ def survey(reading: Reading) -> Survey:
     speakers: Counter[str] = Counter()
     count = 0
     first = last = None
-    for episode in reading:
-        count += 1
+    for count, episode in enumerate(reading, start=1):  # noqa: B007 - it is returned
         if episode.thread and episode.kind is EpisodeKind.MESSAGE:
             threads.add(episode.thread.split("/")[0])
         if episode.speaker:
             speakers[episode.speaker] += 1
-        if episode.at is not None:
-            first = episode.at if first is None else min(first, episode.at)
-            last = episode.at if last is None else max(last, episode.at)
+        first = min(filter(None, (first, episode.at)), default=None)
+        last = max(filter(None, (last, episode.at)), default=None)
     names = tuple(name for name, _ in speakers.most_common())
     return Survey(str(reading.path), reading.format, len(threads), count, names, first, last)
