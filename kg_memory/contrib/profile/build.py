@@ -86,7 +86,6 @@ class _LineDraft:
 class _SubTopicDraft:
     """A sub-topic of a profile that is being built, such as "allergies" in the topic "diet", with its lines."""
 
-    topic: str
     name: str
     description: str = ""
     lines: dict[tuple[str, str], _LineDraft] = field(default_factory=dict)  # by (sentence in lower case, period)
@@ -100,8 +99,7 @@ def build_profile(
     The first of *schemas* that matches a state determines its sub-topic. Unmatched states go to the topic ``other``;
     with *strict*, they are left out.
     """
-    filled = _sort_into_sub_topics(states, schemas, limits, strict=strict)
-    groups = _fold_rest(_group_by_topic(filled, schemas, limits), limits.max_subtopics)
+    groups = _fold_rest(_sort_into_sub_topics(states, schemas, limits, strict=strict), limits.max_subtopics)
     left_out = _cut(groups, limits)
     descriptions = {name: topic.description for schema in reversed(schemas) for name, topic in schema.topics.items()}
     topics = []
@@ -121,29 +119,27 @@ def topics_of(schemas: Iterable[TopicSchema], *, strict: bool) -> list[str]:
 
 def _sort_into_sub_topics(
     states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
-) -> dict[tuple[str, str], _SubTopicDraft]:
-    """Sort *states* into sub-topics; return these by topic and name: ``{("diet", "allergies"): ...}``.
+) -> dict[str, list[_SubTopicDraft]]:
+    """Sort *states* into sub-topics; return the sub-topics with states by topic: ``{"diet": [...]}``, in final order.
 
     States that match none of *schemas* go to the topic ``other``; with *strict*, they are left out.
     """
-    drafts: dict[tuple[str, str], _SubTopicDraft] = {}
+    topics = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
+    groups: dict[str, dict[str, _SubTopicDraft]] = {topic: {} for topic in topics}
     for schema in schemas:
         for topic, declared in schema.topics.items():
             for name, sub_topic in declared.sub_topics.items():
-                drafts.setdefault((topic, name), _SubTopicDraft(topic, name, sub_topic.description))
+                groups[topic].setdefault(name, _SubTopicDraft(name, sub_topic.description))
     for state in states:
         places = (schema.place(state.predicate, state.sentence, as_object=not state.own) for schema in schemas)
         found = next(filter(None, places), None)
-        if found is None and strict:
-            continue
-        place = found or (FALLBACK, state.predicate.lower())
-        if limits.only_topics and place[0] not in limits.only_topics:
-            continue
-        draft = drafts.get(place)
-        if draft is None:
-            draft = drafts[place] = _SubTopicDraft(*place)
-        _add_to_sub_topic(draft, state, limits.max_slot_tokens)
-    return drafts
+        topic, name = found or (FALLBACK, state.predicate.lower())
+        if (found or not strict) and (not limits.only_topics or topic in limits.only_topics):
+            draft = groups[topic].setdefault(name, _SubTopicDraft(name))
+            _add_to_sub_topic(draft, state, limits.max_slot_tokens)
+    groups[FALLBACK] = dict(sorted(groups[FALLBACK].items()))
+    filled = {topic: [draft for draft in drafts.values() if draft.lines] for topic, drafts in groups.items()}
+    return {topic: drafts for topic, drafts in filled.items() if drafts}
 
 
 def _add_to_sub_topic(draft: _SubTopicDraft, state: HeldState, max_tokens: int) -> None:
@@ -166,25 +162,13 @@ def _shorten(text: str, max_tokens: int) -> str:
     return short
 
 
-def _group_by_topic(
-    drafts: dict[tuple[str, str], _SubTopicDraft], schemas: Sequence[TopicSchema], limits: ProfileLimits
-) -> dict[str, list[_SubTopicDraft]]:
-    order = dict.fromkeys((*limits.prefer_topics, *topics_of(schemas, strict=False)))
-    groups: dict[str, list[_SubTopicDraft]] = {topic: [] for topic in order}
-    for draft in drafts.values():
-        if draft.lines:
-            groups[draft.topic].append(draft)
-    groups[FALLBACK].sort(key=lambda draft: draft.name)
-    return {topic: filled for topic, filled in groups.items() if filled}
-
-
 def _fold_rest(groups: dict[str, list[_SubTopicDraft]], most: int) -> dict[str, list[_SubTopicDraft]]:
     """Merge the smallest sub-topics of each topic into ``other`` until *most* remain; change and return *groups*."""
     for topic, drafts in groups.items():
         if len(drafts) <= most:
             continue
         kept = {draft.name for draft in sorted(drafts, key=lambda draft: -len(draft.lines))[: most - 1]} - {FALLBACK}
-        rest = _SubTopicDraft(topic, FALLBACK)
+        rest = _SubTopicDraft(FALLBACK)
         for draft in drafts:
             if draft.name not in kept:
                 rest.lines |= draft.lines
