@@ -27,6 +27,7 @@ from kg_memory.errors import InputError
 from kg_memory.text import read_table
 from kg_memory.text.predicates import canonical_predicate, canonical_predicates, predicate_name
 from kg_memory.text.tokenise import terms
+from kg_memory.validation import describe_invalid
 
 FALLBACK = "other"
 """The topic of facts that match no schema, and the sub-topic that merges a topic's surplus sub-topics."""
@@ -132,7 +133,8 @@ def parse_schema(value: object) -> TopicSchema:
     try:
         schema = TopicSchema(_TOPICS.validate_python(value))
     except ValidationError as error:
-        raise InputError(f"invalid schema: {_explain(error)}; see docs/profile.md") from None
+        problem = describe_invalid(error, "the schema", Topic.model_fields)
+        raise InputError(f"invalid schema: {problem}; see docs/profile.md") from None
     places = [((topic, name), sub) for topic, each in schema.topics.items() for name, sub in each.sub_topics.items()]
     size = sum(len(sub.predicates) + len(sub.families) + len(sub.words) for _, sub in places)
     if len(places) > MAX_SUBTOPICS or size > MAX_WORDS:
@@ -145,11 +147,6 @@ def parse_schema(value: object) -> TopicSchema:
         for name in {*sub.families, *(spelling for each in sub.predicates for spelling in _stored_names(each))}:
             schema.names.setdefault(name, []).append(place)
     return schema
-
-
-def _explain(error: ValidationError) -> str:
-    wrong = error.errors(include_url=False)[:3]
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}, got {each['input']!r:.100}" for each in wrong)
 
 
 def _stored_names(predicate: str) -> set[str]:
