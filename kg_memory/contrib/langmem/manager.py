@@ -303,10 +303,9 @@ def _store_changes(
     for memory in after:
         old = items.get(memory.id)
         if memory.id not in removed and (old is None or _to_existing(old) != memory):
-            place = namespace if old is None else tuple(old.namespace)
-            puts.append({"namespace": place, "key": memory.id, "value": _to_value(memory)})
-    for put in puts:
-        yield from call(store, "put", put["namespace"], put["key"], put["value"])
+            place, value = namespace if old is None else tuple(old.namespace), _to_value(memory)
+            yield from call(store, "put", place, memory.id, value)
+            puts.append({"namespace": place, "key": memory.id, "value": value})
     return puts
 
 
