@@ -136,10 +136,8 @@ def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
     try:
         with path.open("rb") as file:
             for number, data in enumerate(file, start=1):
-                if number == 1:
-                    data = data.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - the mark is no part of the line
                 try:
-                    yield number, data.decode("utf-8").rstrip("\r\n")
+                    yield number, data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 except UnicodeDecodeError as error:
                     yield InputError(f"line {number}: byte {error.start + 1} is not UTF-8: save the file as UTF-8")
     except _BROKEN as error:
