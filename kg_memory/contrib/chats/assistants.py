@@ -10,7 +10,6 @@ from typing import Any
 from kg_memory.contrib.chats.formats import is_langchain, is_openai, read_messages
 from kg_memory.contrib.chats.records import (
     Chat,
-    Item,
     Json,
     Thread,
     branch,
@@ -23,6 +22,7 @@ from kg_memory.contrib.chats.records import (
     objects,
 )
 from kg_memory.errors import InputError
+from kg_memory.models.graph import EpisodeInput
 
 # ChatGPT wraps citations and links to its own widgets in characters of the private use area.
 _WIDGET = re.compile("\ue200[^\ue201]*\ue201")
@@ -36,7 +36,7 @@ def _is_chatgpt(value: Json) -> bool:
     )
 
 
-def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[Item]:
+def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the user and assistant messages of a ChatGPT conversation, as episodes (messages to store) in *thread*.
 
     *conversation* is one object of conversations.json. Its messages form a tree. Only the branch that leads to the
@@ -69,7 +69,7 @@ def _asset(part: Json) -> str:
     return f"{kind} {str(part['asset_pointer']).rpartition('/')[2]}".strip()
 
 
-def _read_claude(conversation: Json, thread: Thread) -> Iterator[Item]:
+def _read_claude(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the messages of a conversation in a Claude export; of an edited message, only the current version."""
     messages = objects(conversation["chat_messages"])
     by_id = {str(message.get("uuid")): message for message in messages}
@@ -96,7 +96,7 @@ def _webui_chat(value: Json) -> Json | None:
     return chat if isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping) else None
 
 
-def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[Item]:
+def _read_open_webui(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the user and assistant messages of an Open WebUI chat; of several answers, only the current one."""
     chat = _webui_chat(conversation) or {}
     history = chat["history"]
@@ -114,7 +114,7 @@ def _is_sharegpt(value: Json) -> bool:
     return bool(objects(turns)) and all("from" in turn and "value" in turn for turn in objects(turns))
 
 
-def _read_sharegpt(conversation: Json, thread: Thread) -> Iterator[Item]:
+def _read_sharegpt(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     for number, turn in enumerate(objects(first(conversation, "conversations", "conversation", "items")), start=1):
         speaker = name_role(turn["from"])
         if speaker is None and str(turn["from"]).lower() not in ("bing", "bard", "claude", "grok"):
@@ -148,7 +148,7 @@ def _unfold_assistants(document: Any) -> list[Json]:
     return [{"id": id_, "messages": each} for id_, each in threads.items()]
 
 
-def _read_assistants(conversation: Json, thread: Thread) -> Iterator[Item]:
+def _read_assistants(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     messages = conversation["messages"]
     if all(isinstance(message.get("created_at"), int | float) for message in messages):
         same = messages[::-1] if messages[0]["created_at"] > messages[-1]["created_at"] else messages
@@ -200,7 +200,7 @@ def _unfold_gemini(document: Any) -> list[Json]:
     return []
 
 
-def _read_gemini(conversation: Json, thread: Thread) -> Iterator[Item]:
+def _read_gemini(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the prompts and answers of a Gemini conversation, without the model's thoughts."""
     for turn in conversation.get("turns", ()):
         text = content_text([part for part in objects(turn.get("parts")) if not part.get("thought")])
@@ -238,15 +238,16 @@ def _unfold_lists(document: Any) -> list[Json]:
     return [] if isinstance(document, Mapping) and "messages" in document else find_chats(_has_messages)(document)
 
 
-def _read_list(conversation: Json, thread: Thread) -> Iterator[Item]:
+def _read_list(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the OpenAI or LangChain messages in *conversation*.
 
     The first message without a time gets the time of the conversation.
     """
-    for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name):
-        if isinstance(item, InputError):
-            yield InputError(f"{thread.name}, {item}")
-            continue
+
+    def report(error: InputError) -> None:
+        thread.report(InputError(f"{thread.name}, {error}"))
+
+    for item in read_messages(first(conversation, "messages", "chat", "history", "turns"), thread.name, report):
         changes: dict[str, object] = {"thread": thread.name, "speaker": name_role(item.speaker) or item.speaker}
         if item.source_id is not None:
             changes["source_id"] = f"{thread.scope}/{item.source_id}"

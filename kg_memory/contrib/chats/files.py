@@ -6,7 +6,7 @@ import codecs
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from kg_memory.errors import InputError
@@ -125,8 +125,8 @@ def _bom_encoding(head: bytes) -> str | None:
     return next((name for mark, name in _ENCODINGS.items() if head.startswith(mark)), None)
 
 
-def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
-    """Yield (line number, text) for each line of a file, or an `InputError` for a line that is not valid UTF-8."""
+def lines_of(path: File, report: Callable[[InputError], None]) -> Iterator[tuple[int, str]]:
+    """Yield (line number, text) for each line of a file; call *report* for a line that is not valid UTF-8."""
     with path.open("rb") as file:
         encoding = _bom_encoding(file.read(4))
     if encoding is not None:
@@ -139,7 +139,8 @@ def lines_of(path: File) -> Iterator[tuple[int, str] | InputError]:
                 try:
                     yield number, data.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 except UnicodeDecodeError as error:
-                    yield InputError(f"line {number}: byte {error.start + 1} is not UTF-8: save the file as UTF-8")
+                    problem = f"byte {error.start + 1} is not UTF-8: save the file as UTF-8"
+                    report(InputError(f"line {number}: {problem}"))
     except _BROKEN as error:
         raise InputError(f"{path} cannot be read ({error}): export it again") from None
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from kg_memory.contrib.chats.records import TICK, Item, digest, from_record, make_input, to_json
+from kg_memory.contrib.chats.records import TICK, Report, digest, from_record, make_input, to_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.message_fields import parse_time, plain_text
@@ -72,21 +72,16 @@ def split_line(line: str) -> tuple[str | None, str | None, str]:
     return stamp, None, rest
 
 
-def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]:
+def read_chat(lines: Iterable[Line], thread: str, report: Report) -> Iterator[EpisodeInput]:
     """Yield an episode (a message to store) for each message of a text chat, all in the thread *thread*.
 
     *lines* are pairs (line number, text). A line that starts with a speaker or a time stamp begins a message, and other
-    lines continue it. Messages with equal time stamps are dated a microsecond apart. Errors among *lines* are yielded
-    unchanged.
+    lines continue it. Messages with equal time stamps are dated a microsecond apart.
     """
     current: EpisodeInput | None = None
     stamp_before: datetime | None = None
     same = 0
-    for line in lines:
-        if isinstance(line, InputError):
-            yield line
-            continue
-        number, text = line
+    for number, text in lines:
         stamp, speaker, spoken = (None, None, text) if text[:1].isspace() else split_line(text)
         if stamp is None and speaker is None:
             current = _append(current, text, thread)
@@ -104,7 +99,7 @@ def read_chat(lines: Iterable[Line | InputError], thread: str) -> Iterator[Item]
             else:
                 same -= 1  # a stamp alone dates the messages below it
         except InputError as error:
-            yield InputError(f"line {number}: {error}")
+            report(InputError(f"line {number}: {error}"))
     if current is not None:
         yield current
 
@@ -150,7 +145,7 @@ def find_messages(document: Any) -> list[Any] | None:
     return messages if isinstance(messages, list) and messages else None
 
 
-def read_messages(document: Any, thread: str) -> Iterator[Item]:
+def read_messages(document: Any, thread: str, report: Report) -> Iterator[EpisodeInput]:
     """Yield the user and assistant messages in *document*, a list of OpenAI or LangChain messages, as episodes.
 
     System prompts, tool calls and tool results are skipped. *thread* is used for messages that do not name a thread.
@@ -159,7 +154,7 @@ def read_messages(document: Any, thread: str) -> Iterator[Item]:
         try:
             episode = from_record(_plain(message))
         except InputError as error:
-            yield InputError(f"message {number}: {error}")
+            report(InputError(f"message {number}: {error}"))
             continue
         if episode is not None:
             yield episode if episode.thread else episode.model_copy(update={"thread": thread})
@@ -196,7 +191,7 @@ def _is_sample(value: Any) -> bool:
     return isinstance(conversation, Mapping) and any(_SESSION.fullmatch(key) for key in conversation)
 
 
-def read_locomo(document: Any, thread: str) -> Iterator[Item]:
+def read_locomo(document: Any, thread: str, report: Report) -> Iterator[EpisodeInput]:
     """Yield all messages of *document*, a file of the LoCoMo data set, as episodes.
 
     The thread of a message is ``<sample_id>/session_<n>``, and its id is ``<sample_id>/<dia_id>``; *thread* replaces a
@@ -207,15 +202,16 @@ def read_locomo(document: Any, thread: str) -> Iterator[Item]:
         name = str(sample.get("sample_id") or f"{thread}-{number}")
         conversation = sample["conversation"]
         for session in sorted(filter(_SESSION.fullmatch, conversation), key=lambda key: int(key.split("_")[1])):
-            yield from _session_in(conversation[session], conversation.get(f"{session}_date_time"), f"{name}/{session}")
+            time = conversation.get(f"{session}_date_time")
+            yield from _session_in(conversation[session], time, f"{name}/{session}", report)
 
 
-def _session_in(turns: Any, time: Any, thread: str) -> Iterator[Item]:
+def _session_in(turns: Any, time: Any, thread: str, report: Report) -> Iterator[EpisodeInput]:
     """Yield *turns*, the messages of one LoCoMo session, as episodes in *thread*; the session starts at *time*."""
     try:
         start = None if time is None else parse_time(time)
     except InputError as error:
-        yield InputError(f"{thread}: {error}")
+        report(InputError(f"{thread}: {error}"))
         start = None
     for index, turn in enumerate(turns if isinstance(turns, list) else []):
         try:
@@ -227,7 +223,7 @@ def _session_in(turns: Any, time: Any, thread: str) -> Iterator[Item]:
                 source_id=f"{thread.rpartition('/')[0]}/{turn['dia_id']}" if turn.get("dia_id") else None,
             )
         except InputError as error:
-            yield InputError(f"{thread}, turn {index + 1}: {error}")
+            report(InputError(f"{thread}, turn {index + 1}: {error}"))
 
 
 def _words(turn: Any) -> str:
@@ -250,8 +246,8 @@ def is_beam(document: Any) -> bool:
     )
 
 
-def read_beam(document: Any, thread: str) -> Iterator[Item]:
-    """Yield each message of a chat in the BEAM data set as an `EpisodeInput`, or an `InputError` if it is invalid.
+def read_beam(document: Any, thread: str, report: Report) -> Iterator[EpisodeInput]:
+    """Yield each message of a chat in the BEAM data set as an `EpisodeInput`; an invalid one is reported.
 
     *document*: the parsed JSON file. *thread*: how the names of its conversations begin.
     """
@@ -273,7 +269,7 @@ def read_beam(document: Any, thread: str) -> Iterator[Item]:
                     source_id=None if message.get("id") is None else f"{thread}/{message['id']}",
                 )
             except InputError as error:
-                yield InputError(f"{session}, message {index}: {error}")
+                report(InputError(f"{session}, message {index}: {error}"))
 
 
 def _anchor(message: Any, batch: Mapping[str, Any]) -> datetime | None:

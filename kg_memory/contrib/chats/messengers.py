@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from kg_memory.contrib.chats.records import Chat, Item, Json, Thread, find_chats, first, names_in, objects, read_moment
+from kg_memory.contrib.chats.records import Chat, Json, Thread, find_chats, first, names_in, objects, read_moment
+from kg_memory.models.graph import EpisodeInput
 
 
 def _is_telegram(value: Json) -> bool:
@@ -30,7 +31,7 @@ def _unfold_telegram(document: Any) -> list[Json]:
     return [chat for chats in (*lists, [document]) for chat in find_chats(_is_telegram)(chats)]
 
 
-def _read_telegram(chat: Json, thread: Thread) -> Iterator[Item]:
+def _read_telegram(chat: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the messages of a chat in a Telegram export, as episodes (messages to store) in *thread*.
 
     Service messages, such as "joined the group", are left out.
@@ -92,7 +93,7 @@ def _unfold_slack(document: Any) -> list[Json]:
     return [{**channel, "messages": messages}] if messages and all(map(_is_slack, messages)) else []
 
 
-def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
+def _read_slack(channel: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the messages of a Slack channel; a message and its replies have a thread of their own.
 
     `thread.names` maps the ids of users to their user records.
@@ -109,7 +110,7 @@ def _read_slack(channel: Json, thread: Thread) -> Iterator[Item]:
         attached = filter(None, names_in(message, "attachments", "text", "fallback"))
         text = html.unescape(text or "\n".join([*_block_texts(message.get("blocks")), *map(str, attached)]))
         root = message.get("thread_ts")
-        place = Thread(thread.source, f"{thread.name}/{root}" if root else thread.name, thread.scope)
+        place = Thread(thread.source, f"{thread.name}/{root}" if root else thread.name, thread.scope, thread.report)
         names = [
             first(file, "name", "title") for file in files if file.get("mode") not in ("tombstone", "hidden_by_limit")
         ]
@@ -168,7 +169,7 @@ def _is_discord(value: Json) -> bool:
     return isinstance(value.get("channel"), Mapping) and "guild" in value and isinstance(value.get("messages"), list)
 
 
-def _read_discord(channel: Json, thread: Thread) -> Iterator[Item]:
+def _read_discord(channel: Json, thread: Thread) -> Iterator[EpisodeInput]:
     for message in objects(channel["messages"]):
         if str(message.get("type") or "Default") not in _DISCORD_SAID:
             continue
@@ -207,7 +208,7 @@ _FACEBOOK_NOTES = re.compile(
 """Texts that Messenger and Instagram write in the name of a person, in English."""
 
 
-def _read_facebook(chat: Json, thread: Thread) -> Iterator[Item]:
+def _read_facebook(chat: Json, thread: Thread) -> Iterator[EpisodeInput]:
     for message in sorted(objects(chat["messages"]), key=lambda message: str(message.get("timestamp_ms"))):
         if "call_duration" in message or _FACEBOOK_NOTES.match(str(message.get("content"))):
             continue

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from kg_memory.contrib.chats import formats, records
 from kg_memory.contrib.chats.assistants import ASSISTANTS
 from kg_memory.contrib.chats.files import ABOUT_CHATS, File, files_of, is_archive, lines_of, validate_file, whole_text
 from kg_memory.contrib.chats.messengers import MESSENGERS
-from kg_memory.contrib.chats.survey import check_item
 from kg_memory.contrib.chats.whatsapp import DateOrder, is_whatsapp, read_whatsapp
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput, EpisodeKind
@@ -37,6 +36,7 @@ class _Part:
 
     path: Path
     file: File
+    report: records.Report
     wanted: str | None = None
     date_order: DateOrder | None = None
     names: Mapping[str, records.Json] = field(default_factory=dict)
@@ -86,8 +86,8 @@ class Reading:
         """
         if not is_archive(self.path):
             validate_file(self.path)
-            return [_Part(self.path, self.path, self.wanted, self.date_order)]
-        found = [_Part(path, file, self.wanted, self.date_order) for path, file in files_of(self.path)]
+            return [self._part(self.path, self.path)]
+        found = [self._part(path, file) for path, file in files_of(self.path)]
         names = _read_slack_users(found)
         chats: list[_Part] = []
         for part in found:
@@ -112,6 +112,17 @@ class Reading:
         """The format of the file; for a folder or zip, the formats of its files, separated by commas."""
         return ", ".join(dict.fromkeys(part.format for part in self.parts))
 
+    def _part(self, path: Path, file: File) -> _Part:
+        return _Part(path, file, partial(self._report, path), self.wanted, self.date_order)
+
+    def _report(self, path: Path, error: InputError) -> None:
+        """Add *error*, with *path* in front, to `problems`; with `strict`, raise it."""
+        text = str(error)
+        problem = InputError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
+        if self.strict:
+            raise problem from None
+        self.problems.append(problem)
+
     def __iter__(self) -> Iterator[EpisodeInput]:
         """Yield the episodes in file order; `problems` gets the files and messages that cannot be read."""
         self.problems[:] = self._skipped if self.parts else []
@@ -119,14 +130,14 @@ class Reading:
             read_part = _READ.get(part.format)
             items = read_part(part) if read_part else _read_chats(CHATS[part.format], part.document, part)
             try:
-                for item in records.complete_episodes(items, part.path.name, self.at):
-                    found = check_item(part.path, item, self.max_content)
-                    if not isinstance(found, InputError):
-                        yield found
-                    elif self.strict:
-                        raise found
-                    else:
-                        self.problems.append(found)
+                for episode in records.complete_episodes(items, part.path.name, self.at, part.report):
+                    text, most = episode.content, self.max_content
+                    if most is None or len(text) <= most:
+                        yield episode
+                        continue
+                    size = f"has {len(text)} characters, and the limit is {most}"
+                    advice = "split it, or raise KG_MEMORY_MAX_CONTENT"
+                    part.report(InputError(f"the content starting with {text[:40]!r} {size}: {advice}"))
             except InputError as error:  # of the whole file
                 if self.strict or len(self.parts) == 1:
                     raise
@@ -162,7 +173,7 @@ def _read_slack_users(parts: list[_Part]) -> dict[str, records.Json]:
 
 def _detect_format(part: _Part) -> str:
     """Return the format of *part* ("whatsapp" etc.), detected from its first lines. Errors: `InputError` if unknown."""
-    head = [line for line in islice(lines_of(part.file), _LOOKED_AT) if not isinstance(line, InputError)]
+    head = islice(lines_of(part.file, lambda _: None), _LOOKED_AT)
     texts = [text for _, text in head if text.strip()]
     if not texts:
         whole_text(part.file)  # raises with the line if it is not text
@@ -240,7 +251,7 @@ def _is_readable(record: records.Json) -> bool:
     )
 
 
-def _read_chats(chat: records.Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[records.Item]:
+def _read_chats(chat: records.Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[EpisodeInput]:
     """Yield the messages of all conversations in *document*, a chat export, each conversation in its own thread.
 
     *line* is the line number of *document* in a JSON Lines file; None if it is the whole file.
@@ -261,7 +272,7 @@ def _read_chats(chat: records.Chat, document: Any, part: _Part, line: int | None
             name = str(id_) if isinstance(id_, str | int) else title
         name = str(name or id_ or own).replace("/", "-")
         start = records.first(conversation, "create_time", "created_at", "createdAt", "created", "timestamp", "date")
-        thread = records.Thread(chat.name, name, str(id_ or name), records.read_moment(start), part.names)
+        thread = records.Thread(chat.name, name, str(id_ or name), part.report, records.read_moment(start), part.names)
         yield from records.date_beginning(chat.read(conversation, thread))
 
 
@@ -290,49 +301,45 @@ def _parse_json(text: str, place: str, number: int | None = None) -> Any:
         raise InputError(f"{place}{number or 1}: the JSON cannot be read ({error}): reduce its nesting") from None
 
 
-def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any] | InputError]:
-    for line in lines_of(part.file):
-        if isinstance(line, InputError):
-            yield line
-        elif line[1].strip():
+def _parsed_lines(part: _Part) -> Iterator[tuple[int, Any]]:
+    for number, text in lines_of(part.file, part.report):
+        if text.strip():
             try:
-                yield line[0], _parse_json(line[1], "line ", line[0])
+                yield number, _parse_json(text, "line ", number)
             except InputError as error:
-                yield error
+                part.report(error)
 
 
-def _read_lines(part: _Part) -> Iterator[records.Item]:
-    for line in _parsed_lines(part):
-        if isinstance(line, InputError):
-            yield line
-            continue
-        try:
-            yield from _from_line(line[1], part, line[0])
-        except InputError as error:
-            yield InputError(f"line {line[0]}: {error}")
+def _read_lines(part: _Part) -> Iterator[EpisodeInput]:
+    for number, record in _parsed_lines(part):
+        thread, messages = f"{part.thread}-{number}", formats.find_messages(record)
+        is_message = isinstance(record, Mapping) and records.is_message(record)
+        if messages and (formats.is_openai(messages[0]) or formats.is_langchain(messages[0])):
+            yield from formats.read_messages(record, thread, part.report)
+        elif not is_message and (chat := _chat_of(record)) is not None:
+            yield from _read_chats(chat, record, part, number)
+        elif not is_message and formats.is_langchain(record):
+            yield from formats.read_messages([record], thread, part.report)
+        else:
+            yield from _read_record(record, f"line {number}", part)
 
 
-def _from_line(record: Any, part: _Part, number: int) -> Iterator[records.Item]:
-    thread, messages = f"{part.thread}-{number}", formats.find_messages(record)
-    is_message = isinstance(record, Mapping) and records.is_message(record)
-    if messages and (formats.is_openai(messages[0]) or formats.is_langchain(messages[0])):
-        yield from formats.read_messages(record, thread)
-    elif not is_message and (chat := _chat_of(record)) is not None:
-        yield from _read_chats(chat, record, part, number)
-    elif not is_message and formats.is_langchain(record):
-        yield from formats.read_messages([record], thread)
-    elif (episode := records.from_record(record)) is not None:
-        yield episode
-
-
-def _read_json(part: _Part) -> Iterator[records.Item]:
+def _read_json(part: _Part) -> Iterator[EpisodeInput]:
     for number, record in enumerate(_records(part.document), start=1):
-        try:
-            episode = records.from_record(record) if isinstance(record, dict) else _to_record(record)
-            if episode is not None:
-                yield episode
-        except InputError as error:
-            yield InputError(f"record {number}: {error}")
+        if isinstance(record, dict):
+            yield from _read_record(record, f"record {number}", part)
+        else:
+            yield _to_record(record)
+
+
+def _read_record(record: Any, place: str, part: _Part) -> Iterator[EpisodeInput]:
+    try:
+        episode = records.from_record(record)
+    except InputError as error:
+        part.report(InputError(f"{place}: {error}"))
+        return
+    if episode is not None:
+        yield episode
 
 
 def _records(document: Any) -> list[Any]:
@@ -344,38 +351,42 @@ def _to_record(record: Any) -> EpisodeInput:
     return records.make_input(content=records.to_json(record), kind=EpisodeKind.JSON)
 
 
-def _read_records(part: _Part) -> Iterator[records.Item]:
+def _read_records(part: _Part) -> Iterator[EpisodeInput]:
     """Yield each object of *part*, a JSON list or JSON Lines file, as a JSON record, even if it looks like a chat."""
     try:
         yield from map(_to_record, _records(part.document))
     except InputError:
         if "document" in part.__dict__:
             raise
-        yield from (line if isinstance(line, InputError) else _to_record(line[1]) for line in _parsed_lines(part))
+        yield from (_to_record(record) for _, record in _parsed_lines(part))
 
 
 def _document_reader(
-    is_valid: Callable[[Any], object], read_document: Callable[[Any, str], Iterable[records.Item]], name: str
-) -> Callable[[_Part], Iterable[records.Item]]:
-    def read_part(part: _Part) -> Iterable[records.Item]:
+    is_valid: Callable[[Any], object], read_document: Callable[..., Iterable[EpisodeInput]], name: str
+) -> Callable[[_Part], Iterable[EpisodeInput]]:
+    def read_part(part: _Part) -> Iterable[EpisodeInput]:
         if not is_valid(part.document):
             raise _not_of(part, name)
-        return read_document(part.document, part.thread)
+        return read_document(part.document, part.thread, part.report)
 
     return read_part
 
 
+def _read_whatsapp(part: _Part) -> Iterator[EpisodeInput]:
+    return read_whatsapp(lines_of(part.file, part.report), part.path, part.date_order, part.report)
+
+
 _read_messages = _document_reader(formats.find_messages, formats.read_messages, "list of messages")
-_READ: dict[str, Callable[[_Part], Iterable[records.Item]]] = {
+_READ: dict[str, Callable[[_Part], Iterable[EpisodeInput]]] = {
     "jsonl": _read_lines,
     "openai": _read_messages,
     "langchain": _read_messages,
     "locomo": _document_reader(formats.samples, formats.read_locomo, "LoCoMo conversation"),
     "beam": _document_reader(formats.is_beam, formats.read_beam, "BEAM chat"),
     "json": _read_json,
-    "chat": lambda part: formats.read_chat(lines_of(part.file), part.thread),
+    "chat": lambda part: formats.read_chat(lines_of(part.file, part.report), part.thread, part.report),
     "text": lambda part: [records.make_input(content=whole_text(part.file), kind=EpisodeKind.TEXT)],
-    "whatsapp": lambda part: read_whatsapp(lines_of(part.file), part.path, part.date_order),
+    "whatsapp": _read_whatsapp,
     "records": _read_records,
 }
 FORMATS: tuple[str, ...] = (*_READ, *CHATS)

@@ -19,7 +19,8 @@ from kg_memory.text.identity import name_assistant
 from kg_memory.text.message_fields import ASSISTANT, ROLES, json_type, parse_time, plain_text
 from kg_memory.validation import describe_invalid
 
-Item = EpisodeInput | InputError
+Report = Callable[[InputError], None]
+"""A function that is told what is wrong with a line or a message that is left out."""
 Json = Mapping[str, Any]
 TICK = timedelta(microseconds=1)
 _WRAPPERS = ("conversations", "chats", "data", "items")
@@ -109,21 +110,18 @@ def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     raise InputError(f"{key} must be a string, got {json_type(value)}")
 
 
-def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterator[Item]:
+def complete_episodes(items: Iterable[EpisodeInput], name: str, at: datetime, report: Report) -> Iterator[EpisodeInput]:
     """Yield *items*, the messages of a file, with missing times and the ids of undated messages filled in.
 
     A missing time is that of the previous message of the thread plus a microsecond, or *at* for the first message. The
-    id of an undated message consists of *name* (the file name) and a hash of the thread's messages up to it. In place
-    of a message with the id of a different one, an `InputError` is yielded.
+    id of an undated message consists of *name* (the file name) and a hash of the thread's messages up to it. A
+    message with the id of a different one is left out and reported.
     """
     latest: dict[str | None, datetime] = {}
     chains: dict[str | None, str] = {}
     contents: dict[str, int] = {}
     undated = 0
     for item in items:
-        if isinstance(item, InputError):
-            yield item
-            continue
         changes: dict[str, object] = {}
         own = item.at or (latest[item.thread] + TICK if item.thread in latest else None)
         chains[item.thread] = digest(chains.get(item.thread, item.thread or ""), item.speaker or "", item.content)
@@ -136,9 +134,8 @@ def complete_episodes(items: Iterable[Item], name: str, at: datetime) -> Iterato
         undated += own is None
         placed = item.model_copy(update=changes)
         if placed.source_id and contents.setdefault(placed.source_id, hash(placed.content)) != hash(placed.content):
-            yield InputError(
-                f"the id {placed.source_id!r} is used by two different messages: give each message its own id"
-            )
+            problem = f"the id {placed.source_id!r} is used by two different messages: give each message its own id"
+            report(InputError(problem))
         else:
             yield placed
 
@@ -163,6 +160,7 @@ class Thread:
     source: str
     name: str
     scope: str
+    report: Report
     start: datetime | None = None
     names: Mapping[str, Json] | None = None
     before: datetime | None = None
@@ -170,8 +168,8 @@ class Thread:
 
     def say(
         self, id_: object, speaker: str | None, text: str, at: object = None, files: Iterable[object] = ()
-    ) -> Iterator[Item]:
-        """Yield one message as an episode, or an `InputError` if it is invalid; nothing if it has no text and no files.
+    ) -> Iterator[EpisodeInput]:
+        """Yield one message as an episode; nothing if it has no text and no files, or is invalid, which is reported.
 
         *id_* is the message's id in the export, and *at* its time, as text or Unix time. The names in *files* are
         appended to the text: "[attachment: photo.jpg]".
@@ -191,7 +189,7 @@ class Thread:
                 content=content, speaker=speaker, at=time, thread=self.name, source=self.source, source_id=source_id
             )
         except InputError as error:
-            yield InputError(f"{self.name}, message {id_}: {error}")
+            self.report(InputError(f"{self.name}, message {id_}: {error}"))
 
 
 class Chat(NamedTuple):
@@ -203,7 +201,7 @@ class Chat(NamedTuple):
 
     name: str
     unfold: Callable[[Any], list[Json]]
-    read: Callable[[Json, Thread], Iterator[Item]]
+    read: Callable[[Json, Thread], Iterator[EpisodeInput]]
     named: bool = False
 
 
@@ -287,16 +285,14 @@ def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
     return list(path.values())[::-1]
 
 
-def date_beginning(items: Iterator[Item]) -> Iterator[Item]:
+def date_beginning(items: Iterator[EpisodeInput]) -> Iterator[EpisodeInput]:
     """Set the times of undated messages at the start of a conversation, and yield all messages.
 
     *items* are the messages. The new times are a microsecond apart, just before the time of the first dated message.
     """
     undated: list[EpisodeInput] = []
     for item in items:
-        if isinstance(item, InputError):
-            yield item
-        elif item.at is None:
+        if item.at is None:
             undated.append(item)
         else:
             for before, episode in enumerate(undated):

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kg_memory.cli.output import count_noun
-from kg_memory.errors import InputError
-from kg_memory.models.graph import EpisodeInput, EpisodeKind
-
-if TYPE_CHECKING:
-    from kg_memory.contrib.chats.reading import Reading
+from kg_memory.contrib.chats.reading import Reading
+from kg_memory.models.graph import EpisodeKind
 
 _SHOWN_SPEAKERS = 10
 
@@ -43,22 +38,6 @@ class Survey:
         if self.first and self.last:
             parts.append(f"from {self.first:%Y-%m-%d %H:%M:%S%z} to {self.last:%Y-%m-%d %H:%M:%S%z}")
         return f"{self.path}: {'; '.join(parts)}"
-
-
-def check_item(path: Path, item: EpisodeInput | InputError, most: int | None) -> EpisodeInput | InputError:
-    """Return *item*, or an `InputError` if its content has more than *most* characters (None: no limit).
-
-    If *item* is an error, *path* is put in front of its message: "chat.json:12: ...".
-    """
-    if isinstance(item, InputError):
-        text = str(item)
-        return InputError(f"{path}:{text.removeprefix('line ')}" if text.startswith("line ") else f"{path}: {text}")
-    if most is None or len(item.content) <= most:
-        return item
-    return InputError(
-        f"{path}: the content starting with {item.content[:40]!r} has {len(item.content)} characters, "
-        f"and the limit is {most}: split it, or raise KG_MEMORY_MAX_CONTENT"
-    )
 
 
 def survey(reading: Reading) -> Survey:

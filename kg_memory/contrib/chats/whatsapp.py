@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kg_memory.contrib.chats.formats import Line
-from kg_memory.contrib.chats.records import Item, Thread
+from kg_memory.contrib.chats.records import Report, Thread
 from kg_memory.errors import InputError
+from kg_memory.models.graph import EpisodeInput
 from kg_memory.text import read_table
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
@@ -138,7 +139,7 @@ def _open(line: str, heads: Iterable[re.Pattern[str]]) -> tuple[re.Pattern[str],
     return None
 
 
-def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrder | None) -> Iterator[Item]:
+def read_whatsapp(lines: Iterable[Line], path: Path, order: DateOrder | None, report: Report) -> Iterator[EpisodeInput]:
     """Yield the messages of a WhatsApp chat as episodes (messages to store), without system and deleted messages.
 
     *lines* are pairs (line number, text). The thread is named after the file *path*. *order* is the order of day, month
@@ -146,31 +147,29 @@ def read_whatsapp(lines: Iterable[Line | InputError], path: Path, order: DateOrd
     """
     said: list[_Said] = []
     heads: Iterable[re.Pattern[str]] = _HEADS
-    for line in lines:
-        if isinstance(line, InputError):
-            yield line
-            continue
-        opened = _open(_tidy(line[1]), heads)
+    for number, line in lines:
+        opened = _open(_tidy(line), heads)
         if opened is None:
             if said:
-                said[-1].text += f"\n{line[1].rstrip()}"
-            elif line[1].strip():
-                yield InputError(f"line {line[0]}: it continues a message that is not in the file: remove the line")
+                said[-1].text += f"\n{line.rstrip()}"
+            elif line.strip():
+                report(InputError(f"line {number}: it continues a message that is not in the file: remove the line"))
             continue
         head, stamp, rest = opened
         heads = (head,)
         spoken = _WHO.fullmatch(rest)
-        marked = _MARKED.search(EDITED.split(line[1])[0].rstrip(f" {_LRM}"))
+        marked = _MARKED.search(EDITED.split(line)[0].rstrip(f" {_LRM}"))
         text, who = (spoken["said"], spoken["who"].lstrip("~ ")) if spoken else (rest, None)
-        said.append(_Said(line[0], stamp, _LRM + text if marked else text, who))
+        said.append(_Said(number, stamp, _LRM + text if marked else text, who))
     order = order or infer_order(said, path)
     named = path.absolute().parent.name.removesuffix(".zip") if path.stem == "_chat" else path.stem
-    thread = Thread("whatsapp", re.sub(r" \(\d+\)$", "", named), "")  # "(1)" is of a second download
+    thread = Thread("whatsapp", re.sub(r" \(\d+\)$", "", named), "", report)  # "(1)" is of a second download
     for each in said:
         at = each.stamp.at(order)
         if at is None:
             date = "/".join(each.stamp.numbers)
-            yield InputError(f"line {each.number}: {date} is not a date in the order {order}: try another --date-order")
+            problem = f"{date} is not a date in the order {order}: try another --date-order"
+            report(InputError(f"line {each.number}: {problem}"))
         else:
             yield from thread.say(None, each.who, _content(each), at)
 

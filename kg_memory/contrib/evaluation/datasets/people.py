@@ -20,7 +20,6 @@ from kg_memory.contrib.evaluation.datasets import reading
 from kg_memory.contrib.evaluation.records import ABSTAIN, Conversation, Criterion, Dataset, Question
 from kg_memory.contrib.importers.moving import read_json
 from kg_memory.errors import InputError
-from kg_memory.models.graph import EpisodeInput
 
 EVENTS = "event_summary"
 CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 5: "adversarial"}
@@ -48,8 +47,7 @@ def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversat
 
 def _locomo(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
     name = str(sample.get("sample_id") or f"locomo-{number}")
-    items = formats.read_locomo({**sample, "sample_id": name}, name)
-    episodes = [item for item in items if isinstance(item, EpisodeInput)]
+    episodes = list(formats.read_locomo({**sample, "sample_id": name}, name, report=lambda _: None))
     known = {episode.source_id for episode in episodes if episode.source_id}
     questions = []
     for place, entry in enumerate(sample["qa"], start=1):
