@@ -221,9 +221,9 @@ def test_profile_is_empty_after_everything_is_forgotten(ann, namespace):
 
 WRONG = {
     "no name": ({"name": " "}, "name must be"),
-    "an unknown topic": ({"only_topics": ["wrok"]}, "; use basic_info"),
-    "an unknown preferred topic": ({"prefer_topics": "fun"}, "prefer_topics: unknown topic 'fun'"),
-    "a fallback that strict has not": ({"strict": True, "only_topics": ["other"]}, "unknown topic"),
+    "an unknown topic": ({"only_topics": ["wrok"]}, "must be one of basic_info"),
+    "an unknown preferred topic": ({"prefer_topics": "fun"}, "a topic of prefer_topics must be one of .*, got 'fun'"),
+    "a fallback that strict has not": ({"strict": True, "only_topics": ["other"]}, "a topic of only_topics must be one of"),
     "no tokens": ({"max_tokens": 0}, "max_tokens must be"),
     "no sub-topics": ({"max_subtopics": 0}, "max_subtopics must be"),
     "a list as a schema": ({"schema": []}, "valid dictionary"),

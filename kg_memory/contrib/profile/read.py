@@ -11,7 +11,6 @@ from typing import Any
 from kg_memory.contrib.profile import queries
 from kg_memory.contrib.profile.build import HeldState, ProfileLimits, build_profile, topics_of
 from kg_memory.contrib.profile.topics import TopicSchema, read_schema
-from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row, find_links
 from kg_memory.memory.listing import NAME_HINT, Time, belief_params, read_times
 from kg_memory.models.results import Profile
@@ -21,7 +20,7 @@ from kg_memory.runtime.flow import Flow
 from kg_memory.temporal.doubt import Point, find_doubts
 from kg_memory.temporal.interval import EVER, show_local
 from kg_memory.text.identity import alias_key, replace_unstorable
-from kg_memory.validation import validate_count, validate_name, validate_names
+from kg_memory.validation import validate_choice, validate_count, validate_name, validate_names
 
 TOPIC_HINT = "the name of a topic"
 
@@ -67,8 +66,7 @@ def _validate_topics(schemas: Sequence[TopicSchema], limits: ProfileLimits, *, s
     topics = topics_of(schemas, strict=strict)
     for argument, names in (("prefer_topics", limits.prefer_topics), ("only_topics", limits.only_topics)):
         for topic in names:
-            if topic not in topics:
-                raise InputError(f"{argument}: unknown topic {topic!r:.100}; use {', '.join(topics)}")
+            validate_choice(f"a topic of {argument}", topic, topics)
 
 
 _TEXTS = ("ids", "predicates", "precisions", "end_precisions")
