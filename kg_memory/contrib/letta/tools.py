@@ -6,7 +6,7 @@ returns messages verbatim.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -180,21 +180,13 @@ def _insert(here: CallContext, content: str, tags: list[str] | None = None) -> F
     return (yield from remember(here, content, None, EpisodeKind.TEXT, {"tags": tags} if tags else {}))
 
 
-def _search_archive(
-    here: CallContext,
-    query: str,
-    tags: list[str] | None = None,
-    tag_match_mode: str = "any",
-    top_k: int | None = None,
-    start_datetime: str | None = None,
-    end_datetime: str | None = None,
-    *,
-    most: int,
-) -> Flow[Answer]:
-    limit = most if top_k is None else top_k
-    where = _with_tags(tags or [], tag_match_mode, _said(start_datetime=start_datetime, end_datetime=end_datetime))
+def _search_archive(here: CallContext, *, most: int, **values: Any) -> Flow[Answer]:
+    asked = ArchivalMemorySearch.model_construct(**values)
+    limit = most if asked.top_k is None else asked.top_k
+    said = _said(start_datetime=asked.start_datetime, end_datetime=asked.end_datetime)
+    where = _with_tags(asked.tags or [], asked.tag_match_mode, said)
     with renaming(limit="top_k"):
-        results = yield from search(here, query, limit, of_each=2, where=where)
+        results = yield from search(here, asked.query, limit, of_each=2, where=where)
     texts = [episode for episode in results.episodes if episode.kind is not EpisodeKind.MESSAGE]
     return answer_results(results.model_copy(update={"facts": results.facts[:limit], "episodes": tuple(texts[:limit])}))
 
@@ -223,28 +215,19 @@ def _said(**ends: str | None) -> dict[str, Any]:
 # Recall memory
 
 
-def _search_messages(
-    here: CallContext,
-    query: str | None = None,
-    roles: list[str] | None = None,
-    limit: int | None = None,
-    start_date: str | None = None,
-    end_date: str | None = None,
-    page: int = 0,
-    *,
-    most: int,
-    assistant: str,
-) -> Flow[Answer]:
-    size = most_of(most if limit is None else limit)
-    skip = validate_count("page", page, 0) * size
-    where = {"kind": "message", **_said(start_date=start_date, end_date=end_date), **_said_by(roles or [], assistant)}
-    if not query:
+def _search_messages(here: CallContext, *, most: int, assistant: str, **values: Any) -> Flow[Answer]:
+    asked = ConversationSearch.model_construct(**values)
+    size = most_of(most if asked.limit is None else asked.limit)
+    skip = validate_count("page", asked.page, 0) * size
+    said = _said(start_date=asked.start_date, end_date=asked.end_date)
+    where = {"kind": "message", **said, **_said_by(asked.roles or [], assistant)}
+    if not asked.query:
         return _answer_messages((yield from here.call("episodes.list", where=where, limit=size, skip=skip)))
-    results = yield from search(here, query, skip + size, where=where)
+    results = yield from search(here, asked.query, skip + size, where=where)
     return answer_results(results.model_copy(update={"facts": (), "episodes": results.episodes[skip : skip + size]}))
 
 
-def _said_by(roles: list[str], assistant: str) -> dict[str, Any]:
+def _said_by(roles: Sequence[str], assistant: str) -> dict[str, Any]:
     speakers = {"assistant": assistant, "tool": TOOL, "user": {"$nin": [assistant, TOOL]}}
     return {"$or": [{"speaker": speakers[role]} for role in roles]} if roles else {}
 
