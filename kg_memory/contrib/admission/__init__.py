@@ -72,12 +72,9 @@ def _without_facts(draft: Draft, ids: set[str], reason: str) -> Draft:
         return draft
     kept = [place for place, fact in enumerate(draft.facts) if ids.isdisjoint((fact.id, fact.same_as))]
     place_of = {place: new for new, place in enumerate(kept)}
-    facts = [_without_premises(draft.facts[place], ids) for place in kept]
+    stated = (draft.facts[place] for place in kept)
+    facts = [replace(fact, premises=tuple(each for each in fact.premises if each not in ids)) for fact in stated]
     losses = [Loss("fact", fact.sentence, reason) for fact in draft.facts if fact.id in ids]
     comparisons = [row for row in draft.comparisons if row.new in place_of and row.candidate.id not in ids]
     placed = tuple(replace(row, new=place_of[row.new]) for row in comparisons)
     return replace(draft, facts=tuple(facts), comparisons=placed, dropped=(*draft.dropped, *losses))
-
-
-def _without_premises(fact: StatedFact, ids: set[str]) -> StatedFact:
-    return replace(fact, premises=tuple(premise for premise in fact.premises if premise not in ids))

@@ -7,7 +7,6 @@ make worth storing, such as uncertain facts and facts close to existing ones.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from kg_memory.contrib.admission import AdmissionGate, Worth
 from kg_memory.contrib.admission.dura import accuracy_of, ask_worths, count_known
@@ -17,21 +16,19 @@ from kg_memory.models.graph import EpisodeKind
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import OFFLINE, Settings
 
-WEIGHTS: Mapping[str, float] = MappingProxyType(
-    {
-        "future_utility": 0.30,
-        "factual_confidence": 0.15,
-        "semantic_novelty": 0.30,
-        "temporal_recency": 0.10,
-        "content_type": 0.15,
-    }
-)
+WEIGHTS: Mapping[str, float] = {
+    "future_utility": 0.30,
+    "factual_confidence": 0.15,
+    "semantic_novelty": 0.30,
+    "temporal_recency": 0.10,
+    "content_type": 0.15,
+}
 THRESHOLD, FAST_PATH_MARGIN = 0.40, 0.15
 UNKNOWN_UTILITY = 0.5
 """The utility of a fact that the model was not asked about, or did not rate."""
 NEW = 1.0
 """The recency of a fact that is being stored now."""
-TYPES: Mapping[str, float] = MappingProxyType({EpisodeKind.TEXT: 0.7, EpisodeKind.JSON: 0.5})
+TYPES: Mapping[str, float] = {EpisodeKind.TEXT: 0.7, EpisodeKind.JSON: 0.5}
 """The content-type factor of texts and records. Messages with a speaker have 1, without a speaker that of texts."""
 
 
