@@ -83,6 +83,7 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
         self.instructions = instructions
         self._model = asking.open_model(model)
         self._inserts, self._updates, self._deletes = enable_inserts, enable_updates, enable_deletes
+        self._kinds = [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
         self._forms = {exists: self._make_prompt(exists=exists) for exists in (False, True)}
 
     def _run(self, input_: Mapping[str, Any], _: asking.Config) -> Flow[list[ExtractedMemory]]:
@@ -114,7 +115,7 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
                 for number, memory in enumerate(memories, 1)
                 if memory.id not in removed
             ]
-            fields = {"lists": list(form.answer.model_fields), "kinds": self._kinds(), "existing": shown}
+            fields = {"lists": list(form.answer.model_fields), "kinds": self._kinds, "existing": shown}
             answer = yield from asking.ask_chat(
                 self._model, form, **fields, messages=messages, instructions=self.instructions
             )
@@ -146,9 +147,6 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
                 yield Existing(str(memory[0]), kind if isinstance(kind, str) else default, dump_content(content))
             else:
                 raise InputError(f"an existing memory must be a text or an (id, content) pair, got {memory!r:.80}")
-
-    def _kinds(self) -> list[Record]:
-        return [{"kind": name, "schema": schema.model_json_schema()} for name, schema in self.schemas.items()]
 
     def _make_prompt(self, *, exists: bool) -> PromptTemplate[asking.Changes] | None:
         """Return the prompt that asks the model for changes to memories; None if no change is allowed.

@@ -103,7 +103,8 @@ class PromptOptimizer(FlowRunnable[str]):
         if not runs:
             return prompt["prompt"]
         followed = [] if self._rules is None else (yield from self._rules.current(prompt["name"], config))
-        lessons, text = yield from self._learn(prompt, {"trajectories": runs, "known": _number(followed)})
+        known = [{"id": number, "rule": Rules.text_of(fact)} for number, fact in enumerate(followed, 1)]
+        lessons, text = yield from self._learn(prompt, {"trajectories": runs, "known": known})
         if lessons and self._rules is not None:
             yield from self._rules.learn(prompt["name"], runs, lessons, followed, config)
         return text
@@ -216,10 +217,6 @@ def _read_prompt(prompt: Any) -> Prompt:
     if isinstance(prompt, Mapping) and all(isinstance(prompt.get(name), str) for name in ("name", "prompt")):
         return cast("Prompt", dict(prompt))
     raise InputError(f"a prompt must be a text or a dict with a name and a prompt, got {prompt!r:.80}")
-
-
-def _number(rules: Sequence[Fact]) -> list[Record]:
-    return [{"id": number, "rule": Rules.text_of(fact)} for number, fact in enumerate(rules, 1)]
 
 
 def _escape_braces(text: str, variables: set[str]) -> str:
