@@ -40,31 +40,15 @@ def ingest(arguments: Namespace, screen: Screen) -> int:
         before = _finish_earlier_run(memory, namespace_of(arguments), screen)
         meter = ProgressMeter(sum(survey.messages for survey in surveys), screen)
         meter.unread.update(before.unread)  # cleared for episodes that these files contain too
-        problems += _add_parts(memory, parts, meter, screen, strict=arguments.strict)
+        try:
+            for namespace, episodes in parts:
+                problems += _add(memory, namespace, episodes, meter, strict=arguments.strict)
+        except KeyboardInterrupt:
+            saved = f"{meter.saved} of {count_noun(meter.total, 'episode')} saved, {meter.read} of them read"
+            screen.note(f"{saved}. Nothing is lost: run the same command again to continue from here.")
+            raise
     _report(before, meter, problems, review_command(arguments), screen)
     return bool(meter.unread) or (bool(problems) and not meter.done)
-
-
-def _add_parts(
-    memory: GraphMemory,
-    parts: Iterable[tuple[str, Iterator[EpisodeInput]]],
-    meter: ProgressMeter,
-    screen: Screen,
-    *,
-    strict: bool,
-) -> list[str]:
-    try:
-        return [
-            problem
-            for namespace, episodes in parts
-            for problem in _add(memory, namespace, episodes, meter, strict=strict)
-        ]
-    except KeyboardInterrupt:
-        screen.note(
-            f"{meter.saved} of {count_noun(meter.total, 'episode')} saved, {meter.read} of them read. "
-            "Nothing is lost: run the same command again to continue from here."
-        )
-        raise
 
 
 def _survey_and_print(reading: Reading, screen: Screen) -> Survey:
