@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from kg_memory.contrib.profile import queries
@@ -26,12 +25,7 @@ TOPIC_HINT = "the name of a topic"
 
 
 def read_profile(
-    name: str,
-    schema: Mapping[str, Any] | str | Path | None,
-    limits: Mapping[str, Any],
-    times: tuple[Time | None, Time | None],
-    *,
-    strict: bool,
+    name: str, schema: object, limits: Mapping[str, Any], times: tuple[Time | None, Time | None], *, strict: bool
 ) -> Flow[Profile]:
     """Return the profile of the entity called *name*: the lasting facts that are true of it, sorted into topics.
 
