@@ -13,7 +13,7 @@ from kg_memory.contrib.mem0.config import COLLECTION, open_config
 from kg_memory.contrib.mem0.filters import parse_filters
 from kg_memory.contrib.mem0.items import to_history, to_memory
 from kg_memory.contrib.mem0.scopes import Item, Owner, read_collection, read_ids
-from kg_memory.contrib.mem0.view import ReadRequest, View
+from kg_memory.contrib.mem0.view import ReadRequest, View, read_top
 from kg_memory.errors import InputError
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
@@ -135,9 +135,9 @@ def _search(
     """
     validate_name("query", query, "some words to look for")
     least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
-    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    times = (reference_date if as_of is None else as_of, believed_at)
-    request = ReadRequest.of_arguments(ids, filters, (top_k, limit), times, show_expired=show_expired)
+    filter_ = parse_filters(filters, read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}))
+    time = reference_date if as_of is None else as_of
+    request = ReadRequest(filter_, read_top(top_k, limit), time, believed_at, show_expired)
     recipe = FACTS.with_(rerankers=[{"by": "cross_encoder"}]) if rerank and self.view.reranks else FACTS
     items = yield from view.search(self.view, query, request, recipe, explain=explain)
     return {"results": [item for item in items if item["score"] >= least]}
@@ -161,8 +161,8 @@ def _get_all(
     *top_k* (or *limit*) is the maximum number, 20 by default. For *as_of* and *believed_at* see `search`. Errors:
     `InputError`, also without a user, agent or run id.
     """
-    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    request = ReadRequest.of_arguments(ids, filters, (top_k, limit), (as_of, believed_at), show_expired=show_expired)
+    filter_ = parse_filters(filters, read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}))
+    request = ReadRequest(filter_, read_top(top_k, limit), as_of, believed_at, show_expired)
     return {"results": (yield from view.get_all(self.view, request))}
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from kg_memory.contrib.mem0.filters import FilterGroup, evaluate_for, owner_of, parse_filters, to_where
+from kg_memory.contrib.mem0.filters import FilterGroup, evaluate_for, owner_of, to_where
 from kg_memory.contrib.mem0.items import explain_score, is_live, is_shown, to_memory
-from kg_memory.contrib.mem0.scopes import Entries, Item, Owner, read_ids
+from kg_memory.contrib.mem0.scopes import Entries, Item, Owner
 from kg_memory.errors import InputError, NotFound
 from kg_memory.memory.listing import Time
 from kg_memory.memory.memory import GraphMemory
@@ -150,18 +150,13 @@ class ReadRequest:
     believed_at: Time | None
     show_expired: bool
 
-    @classmethod
-    def of_arguments(
-        cls, ids: Mapping[str, object], filters: Entries | None, counts: Iterable[int | None],
-        times: tuple[Time | None, Time | None], *, show_expired: bool,
-    ) -> ReadRequest:  # fmt: skip
-        """Validate the arguments of `Memory.search` or `Memory.get_all`, and return them as a `ReadRequest`.
 
-        *counts* are possible limits; the first that is not None is used. *times* are (as_of, believed_at). Errors:
-        `InputError` for an invalid argument.
-        """
-        top = next((count for count in counts if count is not None), TOP)
-        return cls(parse_filters(filters, read_ids(ids)), validate_count("top_k", top, 0), *times, show_expired)
+def read_top(*counts: int | None) -> int:
+    """Return the number of results to return: the first of *counts* that is not None, or 20.
+
+    Errors: `InputError` if it is negative or no integer.
+    """
+    return validate_count("top_k", next((count for count in counts if count is not None), TOP), 0)
 
 
 def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fact], *, past: bool) -> Flow[list[Fact]]:
