@@ -190,9 +190,8 @@ def search(view: View, query: str, request: ReadRequest, recipe: Recipe, *, expl
     each dict.
     """
     items: list[Item] = []
-    if request.top:
-        for owner in (yield from view.matching(request.filter)):
-            items += yield from _search_in(view, owner, request, query, {"recipe": recipe, "explain": explain})
+    for owner in (yield from view.matching(request.filter)):
+        items += yield from _search_in(view, owner, request, query, {"recipe": recipe, "explain": explain})
     return sorted(items, key=lambda item: -item["score"])[: request.top]
 
 
@@ -226,11 +225,10 @@ def get_all(view: View, request: ReadRequest) -> Flow[list[Item]]:
     They are sorted by namespace and, within a namespace, from the latest to the earliest.
     """
     items: list[Item] = []
-    if request.top:
-        for owner in (yield from view.matching(request.filter)):
-            items += yield from _list_in(view, owner, request, request.top - len(items))
-            if len(items) >= request.top:
-                break
+    for owner in (yield from view.matching(request.filter)):
+        items += yield from _list_in(view, owner, request, request.top - len(items))
+        if len(items) >= request.top:
+            break
     return items
 
 
