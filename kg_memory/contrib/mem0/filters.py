@@ -17,7 +17,7 @@ from kg_memory.models.filters import MAX_DEPTH
 from kg_memory.models.labels import PREFIX
 from kg_memory.validation import validate_choice
 
-EQUALITIES: Mapping[str, str] = {"eq": "$eq", "ne": "$ne", "in": "$in", "nin": "$nin"}
+EQUALITIES = ("eq", "ne", "in", "nin")
 ORDERS = {name.removeprefix("$"): compare for name, compare in codec.ORDERS.items()}
 TEXTS = ("contains", "icontains")
 OPERATORS = (*EQUALITIES, *ORDERS, *TEXTS)
@@ -168,14 +168,13 @@ def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
 # Translation
 
 
-def to_where(filter_: Node, owner: Owner) -> Entries | None:
-    """Translate the Mem0 filter *filter_* to a `GraphMemory` filter; None if no condition can be translated.
+def to_where(filter_: FilterGroup, owner: Owner) -> Entries | None:
+    """Translate the Mem0 filter *filter_*, an "AND" group, to a `GraphMemory` filter; None if no condition can be.
 
     Untranslatable conditions are left out: test them on the results with `holds`. *owner*: the owner of the searched
     namespace.
     """
-    parts = filter_.parts if isinstance(filter_, FilterGroup) and filter_.join == "AND" else (filter_,)
-    return _join_tests([_translate(part, owner) for part in parts if part.is_translatable]) or None
+    return _join_tests([_translate(part, owner) for part in filter_.parts if part.is_translatable]) or None
 
 
 def _translate(node: Node, owner: Owner) -> Entries:
@@ -188,7 +187,7 @@ def _translate(node: Node, owner: Owner) -> Entries:
         return {} if known else {"$or": []}
     if isinstance(node, Test):
         field = TIMES.get(node.field, PREFIX + node.field)
-        return {field: {EQUALITIES.get(node.operator, f"${node.operator}"): node.value}}
+        return {field: {f"${node.operator}": node.value}}
     parts = [_translate(part, owner) for part in node.parts]
     if node.join == "AND":
         return _join_tests(parts)
