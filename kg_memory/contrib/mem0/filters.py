@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kg_memory.adapters.store import codec
 from kg_memory.contrib.importers.sentences import IDS
-from kg_memory.contrib.mem0.scopes import OWNERS, Entries, Item, Owner, read_id
+from kg_memory.contrib.mem0.scopes import OWNERS, Entries, Item, Owner, read_id, read_ids
 from kg_memory.errors import InputError
 from kg_memory.models.filters import MAX_DEPTH
 from kg_memory.models.labels import PREFIX
@@ -59,13 +59,13 @@ Node = Test | FilterGroup
 # Parsing
 
 
-def parse_filters(filters: Entries | None, ids: Mapping[str, str]) -> FilterGroup:
+def parse_filters(filters: Entries | None, ids: Mapping[str, object]) -> FilterGroup:
     """Parse the ids and the filter of a Mem0 call to one "AND" group that requires all of them.
 
-    *filters*: the filter as a dict, ``{"run_id": {"in": ["r1", "r2"]}}``, or None. *ids*: ``{"user_id": "ann"}``.
+    *filters*: the filter as a dict, ``{"run_id": {"in": ["r1", "r2"]}}``, or None. *ids*: ``{"user_id": 7}``.
     Errors: `InputError` for an invalid filter, or if neither requires a user_id, agent_id or run_id.
     """
-    tests = tuple(Test(name, "eq", value) for name, value in ids.items())
+    tests = tuple(Test(name, "eq", value) for name, value in read_ids(ids).items())
     group = FilterGroup("AND", tests if filters is None else (*tests, *_parse(filters, 1).parts))
     if not any(test.field in OWNERS for test in _required(group)):
         raise InputError("filters must have user_id, agent_id or run_id, as in filters={'user_id': 'ann'}")

@@ -135,7 +135,7 @@ def _search(
     """
     validate_name("query", query, "some words to look for")
     least = 0.0 if threshold is None else validate_number("threshold", threshold, 0, 1)
-    filter_ = parse_filters(filters, read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}))
+    filter_ = parse_filters(filters, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
     time = reference_date if as_of is None else as_of
     request = ReadRequest(filter_, read_top(top_k, limit), time, believed_at, show_expired)
     recipe = FACTS.with_(rerankers=[{"by": "cross_encoder"}]) if rerank and self.view.reranks else FACTS
@@ -161,7 +161,7 @@ def _get_all(
     *top_k* (or *limit*) is the maximum number, 20 by default. For *as_of* and *believed_at* see `search`. Errors:
     `InputError`, also without a user, agent or run id.
     """
-    filter_ = parse_filters(filters, read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id}))
+    filter_ = parse_filters(filters, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
     request = ReadRequest(filter_, read_top(top_k, limit), as_of, believed_at, show_expired)
     return {"results": (yield from view.get_all(self.view, request))}
 
@@ -217,8 +217,8 @@ def _delete_all(
     self: Verbs, user_id: str | int | None = None, agent_id: str | int | None = None, run_id: str | int | None = None
 ) -> Flow[dict[str, str]]:
     """Permanently delete the memories that have all of the given ids. Errors: `InputError` if no id is given."""
-    ids = read_ids({"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
-    yield from changing.delete_all(self.view, parse_filters(None, ids))
+    filter_ = parse_filters(None, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id})
+    yield from changing.delete_all(self.view, filter_)
     return {"message": "Memories deleted successfully!"}
 
 
