@@ -152,12 +152,15 @@ def said(at: str, *facts: Told) -> Said:
 def scenario(
     name: str,
     episodes: tuple[Said, ...],
-    verdicts: tuple[Verdict, ...],
     expected: str,
     after: Mapping[int, str] | None = None,
+    *,
+    verdicts: tuple[Verdict, ...] | None = None,
     **rest: Any,
 ) -> Scenario:
     """Return the scenario with the *expected* final facts, and those believed *after* a number of episodes.
+
+    Without *verdicts*, each home of Ann ends the others.
 
     Both are texts such as ``2024-03-01 Oslo + Acme?; 2025-01-01 nothing; now Paris``: at each instant the facts, by the
     last words of their sentences, with a question mark if they are doubtful.
@@ -168,7 +171,7 @@ def scenario(
         for number, texts in {None: expected, **(after or {})}.items()
         for text in texts.split("; ")
     )
-    return Scenario(name, episodes, verdicts, points, **rest)
+    return Scenario(name, episodes, MOVES if verdicts is None else verdicts, points, **rest)
 
 
 def _point(text: str, sentences: list[str], after: int | None) -> Point:
@@ -187,6 +190,10 @@ def each_pair(kind: VerdictKind, *sentences: str, confidence: float = 0.95) -> t
     return tuple(
         Verdict(one, other, kind, confidence) for place, one in enumerate(sentences) for other in sentences[:place]
     )
+
+
+OSLO, PARIS, ROME, KYOTO, BERGEN = (f"Ann lives in {place}" for place in ("Oslo", "Paris", "Rome", "Kyoto", "Bergen"))
+MOVES = each_pair("supersedes", OSLO, PARIS, ROME, KYOTO, BERGEN)
 
 
 def _first(date: str | None, zone: tzinfo | None) -> datetime | None:
