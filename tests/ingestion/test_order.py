@@ -139,18 +139,12 @@ def test_conversation_yields_moves_returns_and_corrections(in_order):
 
 @pytest.mark.parametrize(("seed", "way"), [(0, one_by_one), (1, all_in_one_call), (2, by_four_threads)])
 def test_conversation_in_other_order_gives_same_history(offline, in_order, namespace, seed, way):
+    """The history is the same, and each entity is indexed by its names and its summary.
+
+    Features: A17.
+    """
     way(offline, random.Random(seed).sample(as_inputs(CONVERSATION), len(CONVERSATION)), namespace)
     assert history(offline, namespace) == in_order
-
-
-@pytest.mark.usefixtures("in_order")
-@pytest.mark.parametrize("at_once", [False, True])
-def test_entity_is_indexed_by_its_names_and_summary(offline, namespace, at_once):
-    """Features: A17."""
-    if at_once:
-        all_in_one_call(offline, as_inputs(CONVERSATION), namespace)
-    else:
-        namespace = IN_ORDER
     query = """
     MATCH (t:Term)-[p:IN_ENTITY]->(e:Entity)
     RETURN e.name AS name, e.aliases AS aliases, e.summary AS summary, e.n AS n, collect([t.s, coalesce(p.f, 1)]) AS words
