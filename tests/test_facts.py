@@ -71,7 +71,7 @@ def test_facts_list_pages_are_stable_under_add_and_forget(memory, namespace, sto
 
 
 @pytest.mark.parametrize("cursor", ["", "x", 7, b"x", "W10=", "WzEsMiwzXQ==", "W3RydWUsICJhIiwgImIiXQ==", "\udcff"])
-def test_facts_list_refuses_an_invalid_cursor(memory, namespace, stored, cursor):
+def test_facts_list_refuses_an_invalid_cursor(memory, namespace, cursor):
     with pytest.raises(InputError, match="after must be the `next` of a page"):
         memory.facts.list(namespace=namespace, after=cursor)
 

@@ -240,10 +240,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_profile_refuses_wrong_arguments_with_a_hint(ann, namespace, case):
+def test_profile_refuses_wrong_arguments_with_a_hint(memory, namespace, case):
     arguments, message = WRONG[case]
     with pytest.raises(InputError, match=message):
-        ann.profile(**{"name": "Ann", "namespace": namespace, **arguments})
+        memory.profile(**{"name": "Ann", "namespace": namespace, **arguments})
 
 
 def test_default_topics_name_only_existing_predicates():
