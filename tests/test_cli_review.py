@@ -129,7 +129,7 @@ def test_a_fact_with_two_verdicts_waits_until_both_are_decided(run, move, memory
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--accept", "zzzz"], "kg-memory review --list shows waiting reviews"),
+        (["--accept", "zzzz"], "`kg-memory review --list` shows waiting reviews"),
         (["--accept", ""], "not found in this namespace"),
         (["--undo", "zzzz"], "not found in this namespace"),
         (["--accept", "00000000-0000-0000-0000-000000000000"], "not found in this namespace"),

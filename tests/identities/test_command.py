@@ -46,7 +46,7 @@ def test_entities_command_merges_splits_lists_and_undoes(run, talk):
         (("split",), "needs the name of an entity"),
         (("split", "Tom", "Nora"), "takes 1 names"),
         (("split", "Tom"), "nothing is split off"),
-        (("undo", "nope"), "kg-memory entities decisions lists all"),
+        (("undo", "nope"), "`kg-memory entities decisions` lists all"),
         (("list", "Tom"), "takes 0 names"),
         (("merge", "Tom", "Nora", "--as", "X"), "for entities split only"),
         (("list", "--reason", "x"), "--reason is for"),
