@@ -290,7 +290,7 @@ def test_work_does_not_block_the_event_loop(driver, drive, namespace):
 
     def slow():
         begun.set()
-        return done.wait(10)
+        return done.wait(60)
 
     async def beside():
         working = asyncio.ensure_future(driver.arun(work(slow), namespace))

@@ -229,7 +229,7 @@ def test_sweeper_deletes_expired_items_until_stopped(store):
     assert store.start_ttl_sweeper(0.0005) is ended
     until(lambda: not store.search(("a",)))
     assert not ended.done()
-    assert store.stop_ttl_sweeper(5)
+    assert store.stop_ttl_sweeper(60)
     assert ended.done()
     assert store.stop_ttl_sweeper()
     assert not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate())
@@ -257,8 +257,8 @@ def test_sweeper_cancel_stops_it_and_it_can_restart(store):
     assert first.cancel()
     again = store.start_ttl_sweeper(0.0005)
     assert again is not first
-    assert store.stop_ttl_sweeper(5)
-    assert again.result(5) is None
+    assert store.stop_ttl_sweeper(60)
+    assert again.result(60) is None
     until(lambda: not any(thread.name == "kg-memory-sweeper" for thread in threading.enumerate()))
 
 
@@ -276,7 +276,7 @@ def test_sweeper_continues_after_database_outage(store, monkeypatch, caplog):
     monkeypatch.setattr(store._sweeper, "_sweep", sweep)
     store.start_ttl_sweeper(0.0001)
     assert called.wait(120)
-    assert store.stop_ttl_sweeper(5)
+    assert store.stop_ttl_sweeper(60)
     assert "could not be deleted" in caplog.text
 
 

@@ -255,7 +255,7 @@ def test_parallel_tool_calls_resume_with_their_own_answers(memory, model, namesp
 
     def in_turn(given, **named):
         if given[0].content not in first:
-            assert done.wait(10)
+            assert done.wait(60)
         try:
             return add_many(given, **named)
         finally:
