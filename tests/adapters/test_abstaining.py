@@ -29,31 +29,28 @@ def test_retriever_returns_no_documents_below_threshold(strict, namespace, call)
     assert call(retriever, OTHER)
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [(memory_tools, "search_memory"), (letta_tools, "archival_memory_search"), (letta_tools, "conversation_search")],
-)
-def test_search_tools_return_only_unknown_line(strict, namespace, call, make, name):
-    [tool] = [each for each in make(strict, namespace) if each.name == name]
-    answer = call(tool, {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}})
-    assert answer.content == UNKNOWN
-    assert answer.artifact["answerable"] == {"value": "no", "reason": "nothing here is about Lily", "abstains": True}
-    assert answer.artifact["facts"] + answer.artifact["episodes"] == []
-    if name != "archival_memory_search":
-        assert "Oslo" in call(tool, {"query": OTHER})
+def test_search_tools_return_only_unknown_line(strict, namespace, call):
+    told = {"value": "no", "reason": "nothing here is about Lily", "abstains": True}
+    tools = {tool.name: tool for tool in (*memory_tools(strict, namespace), *letta_tools(strict, namespace))}
+    for name in ("search_memory", "archival_memory_search", "conversation_search"):
+        answer = call(tools[name], {"type": "tool_call", "id": "1", "name": name, "args": {"query": QUESTION}})
+        assert (answer.content, answer.artifact["answerable"]) == (UNKNOWN, told), name
+        assert answer.artifact["facts"] + answer.artifact["episodes"] == []
+        if name != "archival_memory_search":
+            assert "Oslo" in call(tools[name], {"query": OTHER})
 
 
-@pytest.mark.parametrize(
-    ("surface", "template", "text"),
-    [
-        ("recall_node", None, UNKNOWN),
-        ("recall_node", "json", json.dumps({"unknown": UNKNOWN})),
-        ("recall_node", ZEPH, UNKNOWN),
-        ("middleware", None, f"{REMEMBERED}\n\n{UNKNOWN}"),
-    ],
+RECALLED = (
+    ("recall_node", None, UNKNOWN),
+    ("recall_node", "json", json.dumps({"unknown": UNKNOWN})),
+    ("recall_node", ZEPH, UNKNOWN),
+    ("middleware", None, f"{REMEMBERED}\n\n{UNKNOWN}"),
 )
-def test_recall_returns_only_unknown_line(strict, namespace, surface, template, text):
-    how = {"namespace": "{user_id}", "template": template}
-    recall = partial(SURFACES[surface], strict, {"configurable": {"user_id": namespace}}, **how)
-    assert recall(question=QUESTION) == text
-    assert "Oslo" in recall(question=OTHER)
+
+
+def test_recall_returns_only_unknown_line(strict, namespace):
+    for surface, template, text in RECALLED:
+        how = {"namespace": "{user_id}", "template": template}
+        recall = partial(SURFACES[surface], strict, {"configurable": {"user_id": namespace}}, **how)
+        assert recall(question=QUESTION) == text
+        assert "Oslo" in recall(question=OTHER)

@@ -76,16 +76,16 @@ def test_reading_tools_accept_null_for_optional_arguments(memory, namespace, too
     assert tried >= 16 * len(LEFT_OUT)
 
 
-@pytest.mark.parametrize("value", LEFT_OUT)
-def test_writing_tools_accept_null_for_optional_arguments(memory, namespace, tools, value):
-    content = f"Ann likes tea {value!r}."
-    added = call(tools["archival_memory_insert"], {"content": content, "tags": value})
-    assert added.status == "success"
-    [episode] = memory.episodes.list(namespace=namespace)
-    assert not episode.labels
-    gone = call(tools["forget_memory"], {"id": f"episode:{episode.id}", "reason": value})
-    assert gone.status == "success"
-    assert memory.episodes.list(namespace=namespace) == []
+def test_writing_tools_accept_null_for_optional_arguments(memory, namespace, tools):
+    for value in LEFT_OUT:
+        content = f"Ann likes tea {value!r}."
+        added = call(tools["archival_memory_insert"], {"content": content, "tags": value})
+        assert added.status == "success", value
+        [episode] = memory.episodes.list(namespace=namespace)
+        assert not episode.labels
+        gone = call(tools["forget_memory"], {"id": f"episode:{episode.id}", "reason": value})
+        assert gone.status == "success", value
+        assert memory.episodes.list(namespace=namespace) == []
 
 
 def test_tools_convert_values_of_other_json_types(memory, namespace, tools):
