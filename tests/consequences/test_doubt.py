@@ -142,11 +142,11 @@ def test_statement_with_same_premise_does_not_remove_doubt(world, end, since):
     assert world.doubt(COMMUTE) is None  # said in June, for whatever reason
 
 
-@pytest.mark.parametrize("premises", ["nothing", ["nothing"], [""], [" x"], 7, [7], ["x"] * 51, {"a": 1}])
-def test_add_raises_if_premise_is_not_a_stored_fact(told, premises):
+def test_add_raises_if_premise_is_not_a_stored_fact(told):
     before = told.memory.stats(namespace=told.namespace)
-    with pytest.raises(InputError, match="rests_on must be"):
-        told.memory.facts.add("Ann", "likes", "Bob", rests_on=premises, namespace=told.namespace)
+    for premises in ("nothing", ["nothing"], [""], [" x"], 7, [7], ["x"] * 51, {"a": 1}):
+        with pytest.raises(InputError, match="rests_on must be"):
+            told.memory.facts.add("Ann", "likes", "Bob", rests_on=premises, namespace=told.namespace)
     assert told.memory.stats(namespace=told.namespace) == before
 
 

@@ -32,39 +32,28 @@ def best(memory, namespace, question, **times):
     return memory.search(question, namespace=namespace, recipe="chain", **times).facts[0]
 
 
-@pytest.mark.parametrize(
-    ("question", "sentence"),
-    [
-        ("In which room does Greta sit?", "Greta room B7"),
-        ("In which room does the manager of Greta sit?", "Hugo room C2"),
-        ("Who founded the company that owns the night train?", "Polar Rail founded by Ines"),
-        ("Who founded the bank which Greta's manager works for?", "Fjord Bank founded by Jens"),
-        ("What is the terminus of the night-train?", "night-train terminus Narvik"),
-        ("Where does Greta live?", "Greta lives in Kiruna"),
-        ("赵敏工作的出版社，社长是谁？", "白鹭出版社 社长 钱程"),
-    ],
-)
-def test_chain_search_ranks_the_end_of_the_chain_first(company, namespace, question, sentence):
-    found = best(company, namespace, question)
-    assert (found.sentence, found.score >= 0.5) == (sentence, True)
+ANSWERS = {
+    "In which room does Greta sit?": "Greta room B7",
+    "In which room does the manager of Greta sit?": "Hugo room C2",
+    "Who founded the company that owns the night train?": "Polar Rail founded by Ines",
+    "Who founded the bank which Greta's manager works for?": "Fjord Bank founded by Jens",
+    "What is the terminus of the night-train?": "night-train terminus Narvik",
+    "Where does Greta live?": "Greta lives in Kiruna",
+    "赵敏工作的出版社，社长是谁？": "白鹭出版社 社长 钱程",
+}
+UNKNOWN = (
+    "In which room does Ulla sit?", "Who owns Fjord Bank?", "What is the terminus of the ferry Saga?",
+    "Who is the manager of Jens?", "孙丽的社长是谁？",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "In which room does Ulla sit?",
-        "Who owns Fjord Bank?",
-        "What is the terminus of the ferry Saga?",
-        "Who is the manager of Jens?",
-        "孙丽的社长是谁？",
-    ],
-)
-def test_chain_search_gives_low_scores_without_an_answer(company, namespace, question):
-    found = company.search(question, namespace=namespace, recipe="chain")
-    assert all(fact.score < 0.5 for fact in found.facts)
-
-
-def test_chain_search_respects_as_of(company, namespace):
+def test_chain_search_ranks_the_end_of_the_chain_first(company, namespace):
+    found = {question: best(company, namespace, question) for question in ANSWERS}
+    assert {question: fact.sentence for question, fact in found.items()} == ANSWERS
+    assert all(fact.score >= 0.5 for fact in found.values())
+    for question in UNKNOWN:
+        facts = company.search(question, namespace=namespace, recipe="chain").facts
+        assert all(fact.score < 0.5 for fact in facts), question
     assert best(company, namespace, "Where does Greta live?", as_of="2022").objects == ("Narvik",)
 
 
