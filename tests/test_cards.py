@@ -37,10 +37,10 @@ def test_card_is_none_for_unknown_and_refused_for_blank_name(world, memory):
         world.entities.card(" ")
 
 
-@pytest.mark.parametrize("like", ["Oslo", "osl", "OS", "Öslo"])
-def test_entities_list_finds_a_name_by_word_or_prefix(world, verbs, like):
+def test_entities_list_finds_a_name_by_word_or_prefix(world, verbs):
     """Features: C44."""
-    assert [each.name for each in verbs.entities.list(like=like)][:1] == ["Oslo"]
+    for like in ("Oslo", "osl", "OS", "Öslo"):
+        assert [each.name for each in verbs.entities.list(like=like)][:1] == ["Oslo"], like
 
 
 def test_entities_list_returns_nothing_for_unknown_words(world):

@@ -81,12 +81,9 @@ def test_end_mark_is_absent_before_the_end_or_its_recording(world):
 
 
 def test_end_mark_names_the_return_not_the_first_stay(moved_back):
-    assert end_marks(moved_back, "Where does Ann live?") == {"D1": [], "D2": [("2022-01-01", "D3")], "D3": []}
-
-
-def test_end_mark_is_absent_for_current_fact_with_during(moved_back):
-    found = end_marks(moved_back, "Oslo Paris", during=("2018", None))
-    assert found == {"D1": [], "D2": [("2022-01-01", "D3")], "D3": []}
+    marks = {"D1": [], "D2": [("2022-01-01", "D3")], "D3": []}
+    assert end_marks(moved_back, "Where does Ann live?") == marks
+    assert end_marks(moved_back, "Oslo Paris", during=("2018", None)) == marks
 
 
 # Periods of facts
