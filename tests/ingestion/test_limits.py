@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -121,27 +122,26 @@ def test_add_refuses_json_with_too_many_values(memory, namespace):
     assert memory.stats(namespace=namespace).episodes == 0
 
 
-@pytest.mark.parametrize(
-    ("module", "step"),
-    [
-        (receive, "validate_episode"), (receive, "_pieces_to_read"), (extract, "_apply"), (resolve, "resolve_all"),
-        (facts, "state_facts"), (date, "date_facts"), (dedupe, "_mark_duplicates"), (invalidate, "revise_beliefs"),
-        (save, "_fact_rows"),
-    ],
+WORK = (
+    (receive, "validate_episode"), (receive, "_pieces_to_read"), (extract, "_apply"), (resolve, "resolve_all"),
+    (facts, "state_facts"), (date, "date_facts"), (dedupe, "_mark_duplicates"), (invalidate, "revise_beliefs"),
+    (save, "_fact_rows"),
 )  # fmt: skip
-def test_long_message_is_processed_outside_the_event_loop(memory, namespace, monkeypatch, module, step):
-    work, threads = getattr(module, step), list[int]()
 
-    def watched(*given: Any, **named: Any) -> Any:
-        threads.append(threading.get_ident())
+
+def test_long_message_is_processed_outside_the_event_loop(memory, namespace, monkeypatch):
+    threads: dict[str, set[int]] = {step: set() for _, step in WORK}
+
+    def watched(work: Any, step: str, *given: Any, **named: Any) -> Any:
+        threads[step].add(threading.get_ident())
         return work(*given, **named)
 
-    monkeypatch.setattr(module, step, watched)
+    for module, step in WORK:
+        monkeypatch.setattr(module, step, partial(watched, getattr(module, step), step))
 
     async def add() -> int:
         await memory.aadd("I live in Oslo. " * 1500, speaker="Ann", namespace=namespace)
         return threading.get_ident()
 
     loop = asyncio.run(add())
-    assert threads
-    assert loop not in threads
+    assert {step: bool(own) and loop not in own for step, own in threads.items()} == dict.fromkeys(threads, True)

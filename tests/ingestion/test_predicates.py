@@ -35,28 +35,19 @@ def test_known_predicate_is_resolved_without_model_call():
     assert (learned, [each.cypher for each in effects]) == ((), [cypher.ALL_PREDICATES])
 
 
-def test_learned_predicate_overrides_the_rules():
-    meaning, learned, _ = find_meaning("RESIDES_IN", [row("RESIDES_IN", "DWELLS_IN")])
-    assert (meaning.name, meaning.declared, learned) == ("DWELLS_IN", False, ())
-
-
-def test_declared_predicate_overrides_a_learned_one():
-    """A declared predicate takes precedence over a learned one.
+def test_predicate_is_corrected_declared_learned_or_ruled():
+    """A correction takes precedence over a declaration, that over a learned predicate, and that over the rules.
 
     Features: B6.
     """
+    meaning, learned, _ = find_meaning("RESIDES_IN", [row("RESIDES_IN", "DWELLS_IN")])
+    assert (meaning.name, meaning.declared, learned) == ("DWELLS_IN", False, ())
     meaning, _, _ = find_meaning("DRIVES", [row("DRIVES", "STEERS")], settings=DRIVES)
     assert (meaning.name, meaning.single_valued, meaning.declared) == ("DRIVES", True, True)
-
-
-def test_corrected_predicate_overrides_a_declared_one():
     meaning, _, _ = find_meaning("DRIVES", [row("DRIVES", "STEERS", "corrected", one=False)], settings=DRIVES)
     assert (meaning.name, meaning.single_valued, meaning.declared) == ("STEERS", False, True)
-
-
-def test_corrected_name_declares_no_cardinality():
     meaning, _, _ = find_meaning("DRIVES", [row("DRIVES", "STEERS", "corrected", one=None)])
-    assert not meaning.declared
+    assert not meaning.declared, "a corrected name declares no cardinality"
 
 
 def test_fact_type_without_cardinality_declares_none():
