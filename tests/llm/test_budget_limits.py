@@ -48,11 +48,6 @@ def test_limits_are_truthy_if_any_limit_is_set():
     assert Budget(day=Limits(tokens=0))
 
 
-def test_settings_refuse_budget_of_another_type():
-    with pytest.raises(SettingsError, match="budget must be a dictionary or an instance of Budget, got 5"):
-        Settings(budget=5)  # type: ignore[arg-type]
-
-
 def test_settings_read_all_limits_and_prices_from_environment():
     names = [
         f"{scope}_{measure}" for scope in ("EPISODE", "DAY", "NAMESPACE") for measure in ("CALLS", "TOKENS", "MONEY")
@@ -72,7 +67,9 @@ def test_settings_refuse_misspelt_budget_variables(name):
         Settings.from_env({name: "5"})
 
 
-def test_settings_name_the_budget_variable_that_is_no_number():
+def test_settings_refuse_budget_of_another_type():
+    with pytest.raises(SettingsError, match="budget must be a dictionary or an instance of Budget, got 5"):
+        Settings(budget=5)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match=r"KG_MEMORY_BUDGET_DAY_CALLS must be a valid integer.*got 'ten'"):
         Settings.from_env({"KG_MEMORY_BUDGET_DAY_CALLS": "ten"})
 

@@ -102,12 +102,9 @@ def test_lasting_failure_raises_model_unavailable(asked, chat, name):
     assert least <= sum(asked.slept) <= most
 
 
-def test_open_chat_model_requires_key_for_openai():
+def test_chat_model_without_key_or_of_another_type_is_refused():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         open_chat_model("gpt-4o-mini")
-
-
-def test_chat_model_refuses_values_that_are_no_chat_model():
     with pytest.raises(SettingsError, match="LangChain chat model"):
         ChatModel("gpt-4o-mini")
 

@@ -109,12 +109,9 @@ def test_embed_query_uses_query_method_of_model():
     assert make_reliable(model) is model
 
 
-def test_open_embedding_model_requires_key_for_openai():
+def test_embeddings_without_key_or_of_another_type_are_refused():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         open_embedding_model("text-embedding-3-small")
-
-
-def test_make_reliable_refuses_values_that_are_no_embeddings():
     with pytest.raises(SettingsError, match="LangChain Embeddings"):
         make_reliable("text-embedding-3-small")
 
