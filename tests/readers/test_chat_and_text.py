@@ -38,14 +38,14 @@ def test_each_form_of_a_plain_chat_is_read(tmp_path, text, messages, days):
     assert len({episode.at for episode in episodes}) == len(episodes)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "My notes.\nI moved to Oslo last year, and it is cold.\nRemember: buy milk.\nThe end.\n",
-        "Name: Ann\nCity: Oslo\nAge: 31\nPet: cat\n",
-        "# Title\n\nSee https://example.com: it is good.\n",
-    ],
-)
+NO_CHATS = [
+    "My notes.\nI moved to Oslo last year, and it is cold.\nRemember: buy milk.\nThe end.\n",
+    "Name: Ann\nCity: Oslo\nAge: 31\nPet: cat\n",
+    "# Title\n\nSee https://example.com: it is good.\n",
+]
+
+
+@pytest.mark.parametrize("text", NO_CHATS)
 def test_other_text_is_one_text_episode(tmp_path, text):
     reading = read(write(tmp_path, text))
     assert reading.format == "text"

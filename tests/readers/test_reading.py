@@ -28,14 +28,14 @@ def test_json_lines_set_speaker_time_thread_source_and_id(tmp_path):
     assert next(iter(reading)) == EpisodeInput(**line, at=datetime(2024, 5, 1, 8, tzinfo=UTC))
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"text": "Hi", "name": "Ann", "timestamp": 1714557600, "id": 7},
-        {"message": "Hi", "speaker": "Ann", "time": "1714557600000", "id": "7"},
-        {"content": [{"type": "text", "text": "Hi"}], "role": "Ann", "date": "2024-05-01 10:00", "message_id": "7"},
-    ],
-)
+RENAMED = [
+    {"text": "Hi", "name": "Ann", "timestamp": 1714557600, "id": 7},
+    {"message": "Hi", "speaker": "Ann", "time": "1714557600000", "id": "7"},
+    {"content": [{"type": "text", "text": "Hi"}], "role": "Ann", "date": "2024-05-01 10:00", "message_id": "7"},
+]
+
+
+@pytest.mark.parametrize("record", RENAMED)
 def test_json_lines_accept_other_field_names(tmp_path, record):
     [episode] = read(write(tmp_path, jsonl(record)), format="jsonl")
     assert (episode.content, episode.speaker, episode.source_id) == ("Hi", "Ann", "7")
@@ -134,16 +134,13 @@ def test_an_openai_list_is_read_without_prompts_and_tool_calls(tmp_path):
     assert reading.problems == []
 
 
-@pytest.mark.parametrize(
-    "dump", [messages_to_dict, lambda ms: [dumpd(m) for m in ms], lambda ms: [m.model_dump() for m in ms]]
-)
+DUMPS = [messages_to_dict, lambda ms: [dumpd(m) for m in ms], lambda ms: [m.model_dump() for m in ms]]
+
+
+@pytest.mark.parametrize("dump", DUMPS)
 def test_each_form_of_langchain_dump_is_read(tmp_path, dump):
-    messages = [
-        SystemMessage("s"),
-        HumanMessage("hi", name="Ann", id="run-0001"),
-        AIMessage([{"type": "text", "text": "yo"}]),
-        ToolMessage("r", tool_call_id="x"),
-    ]
+    hi, yo = HumanMessage("hi", name="Ann", id="run-0001"), AIMessage([{"type": "text", "text": "yo"}])
+    messages = [SystemMessage("s"), hi, yo, ToolMessage("r", tool_call_id="x")]
     reading = read(write(tmp_path, dump(messages)))
     assert reading.format == "langchain"
     episodes = list(reading)
@@ -183,18 +180,18 @@ def test_an_undated_message_follows_the_one_before_it(tmp_path):
 # --- unreadable files ---
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "is empty"),
-        (b" \n\t\n", "is empty"),
-        (b"\xef\xbb\xbf", "no text"),
-        (b"\x89PNG\0\0\0", "not a text file"),
-        (b"caf\xe9 and more prose in Latin-1", "UTF-8"),
-        (b'[{"role": "user",\n "content": }]', ":2: not valid JSON"),
-        (b"[" * 100_000, "cannot be read"),
-    ],
-)
+UNREADABLE = [
+    (b"", "is empty"),
+    (b" \n\t\n", "is empty"),
+    (b"\xef\xbb\xbf", "no text"),
+    (b"\x89PNG\0\0\0", "not a text file"),
+    (b"caf\xe9 and more prose in Latin-1", "UTF-8"),
+    (b'[{"role": "user",\n "content": }]', ":2: not valid JSON"),
+    (b"[" * 100_000, "cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("content", "says"), UNREADABLE)
 def test_unreadable_file_raises_with_the_reason(tmp_path, content, says):
     with pytest.raises(InputError, match=says):
         list(read(write(tmp_path, content), strict=True))
