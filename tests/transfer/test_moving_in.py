@@ -141,13 +141,16 @@ def test_memvara_claims_have_the_precision_of_their_dates(declaring, namespace, 
     assert path.read_bytes() == before
 
 
-def test_table_rows_become_declared_facts(declaring, namespace, tmp_path):
+TABLE = """subject,predicate,object,valid_at,invalid_at,at
+Ann,LIVES_IN,Bergen,2020-01-01,2024-03-01,2023-05-01
+Ann,LIVES_IN,奥斯陆,2024-03-01,,2024-03-05
+"""
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_table_rows_become_declared_facts(declaring, namespace, tmp_path, mark):
     table = tmp_path / "facts.csv"
-    table.write_text(
-        "subject,predicate,object,valid_at,invalid_at,at\n"
-        "Ann,LIVES_IN,Bergen,2020-01-01,2024-03-01,2023-05-01\nAnn,LIVES_IN,奥斯陆,2024-03-01,,2024-03-05\n",
-        "utf-8-sig",
-    )
+    table.write_text(TABLE.replace(",", mark), "utf-8-sig")
     assert declaring.data.import_from("csv", table, namespace=namespace).records == {"declared fact": 2}
     dates = [
         (fact.objects, fact.valid_at, fact.invalid_at) for fact in declaring.facts.about("Ann", namespace=namespace)

@@ -49,13 +49,15 @@ def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple
 def read_table(path: Path) -> Iterator[tuple[int, Row]]:
     """Yield (line number, row) for each line after the first of a CSV or TSV file: ``(2, {"subject": "Ann"})``.
 
-    Empty cells are left out. Errors: `InputError` for an invalid file.
+    Cells are separated by commas, semicolons or tabs, whichever is most frequent in the first line. Empty cells are
+    left out. Errors: `InputError` for an invalid file.
     """
-    dialect = "excel-tab" if path.suffix.lower() == ".tsv" else "excel"
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            table = csv.DictReader(file, dialect=dialect, strict=True)
+            header = file.readline()
+            file.seek(0)
+            table = csv.DictReader(file, delimiter=max(",;\t", key=header.count), strict=True)
             for row in table:
                 line = table.line_num
                 if None in row or None in row.values():
@@ -72,12 +74,7 @@ def read_table(path: Path) -> Iterator[tuple[int, Row]]:
 
 def _undecodable_line(path: Path) -> int:
     with path.open("rb") as file:
-        for number, data in enumerate(file, start=1):  # noqa: B007 - it is returned
-            try:
-                data.decode("utf-8")
-            except UnicodeDecodeError:
-                break
-    return number
+        return next(number for number, line in enumerate(file, 1) if line.decode(errors="ignore").encode() != line)
 
 
 def _to_number(name: str, cell: str, path: Path, line: int) -> str | float:
