@@ -7,7 +7,6 @@ list `facts` and, if the facts were made from a record, that `record`.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
@@ -18,7 +17,7 @@ from kg_memory.errors import InputError
 from kg_memory.falkor.rows import Row
 from kg_memory.ingestion.records import DECLARED, JSON, MOST_IN_EPISODE, EntityMention
 from kg_memory.temporal.interval import parse_period
-from kg_memory.text.identity import LONGEST_NAME, canonical_name, display_name, replace_unstorable
+from kg_memory.text.identity import HAS_LETTER, LONGEST_NAME, canonical_name, display_name, replace_unstorable
 from kg_memory.text.message_fields import parse_facts
 from kg_memory.text.predicates import MAX_LENGTH, predicate_name
 from kg_memory.validation import validate_name, validate_number
@@ -33,7 +32,6 @@ LONGEST_ID = 100
 TIME_HINT = (
     "give a datetime, a date, or ISO 8601 text such as 2024-05-01T10:00Z, 2024-05-01, 2024-05, about 2024 or by 2024-05"
 )
-_HAS_LETTER = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +126,7 @@ def to_time_text(name: str, value: object) -> str | None:
 
 def _validate_entity(name: str, value: object) -> str:
     text = display_name(validate_name(name, value, "the name of a person, a thing or an idea"))
-    if not _HAS_LETTER.search(text):
+    if not HAS_LETTER.search(text):
         raise InputError(f"{name} must have a letter or a digit, got {short(value)}; give a name")
     if len(str(value).encode("utf-8", "replace")) > LONGEST_NAME:
         raise InputError(f"{name} must be a name of at most {LONGEST_NAME} bytes, got {short(value)}; shorten it")
@@ -155,7 +153,7 @@ def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
 
 def _validate_predicate(value: object) -> str:
     text = " ".join(validate_name("predicate", value, "a relation such as WORKS_AT or 'works at'").split())
-    if not _HAS_LETTER.search(text) or len(text) > MAX_LENGTH:
+    if not HAS_LETTER.search(text) or len(text) > MAX_LENGTH:
         raise InputError(f"predicate must be words of up to {MAX_LENGTH} characters, got {short(value)}; e.g. WORKS_AT")
     return replace_unstorable(text)
 

@@ -27,6 +27,8 @@ _NO_NAME = re.compile(
     r"|\((?:since|until|from|no longer|ended|on|in|by|about|said|as of|doubtful)\s[^)]*\)"  # and a time
     r"|\(\d{4}[\d-]*\sto\s[^)]*\)"
 )
+_NAMES_SOMETHING = re.compile("[^\\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]")
+"""A letter, a digit or an emoji."""
 _ASSISTANTS = frozenset(
     ("assistant", "ai", "ai assistant", "bot", "chatbot", "model", "aimessage", "system", "tool", "助手", "机器人")
 )
@@ -52,7 +54,7 @@ def display_name(name: str) -> str:
 def name_of_speaker(speaker: str | None) -> str:
     """Return the name of *speaker* as it is shown; "" if it cannot be a name, such as markup or a list item."""
     name = display_name(speaker or "")
-    is_name = len(name) <= LONGEST_SPEAKER and any(map(str.isalnum, name)) and not _NO_NAME.search(speaker or "")
+    is_name = len(name) <= LONGEST_SPEAKER and _NAMES_SOMETHING.search(name) and not _NO_NAME.search(speaker or "")
     return name if is_name else ""
 
 
@@ -221,7 +223,8 @@ FIRST_PERSON = re.compile(
 """Words by which users refer to themselves, or an application refers to them: "I", "my", "the user"."""
 _OWNER = re.compile(r"(?:my|mine)$", re.IGNORECASE)
 _OWNED_BY = ("'s", "’s", "的")
-_HAS_LETTER = re.compile(r"\w")
+HAS_LETTER = re.compile(r"\w")
+"""A letter, a digit or "_"."""
 _LOWER = re.compile(r"[^\W\d_]")
 
 
@@ -247,7 +250,7 @@ def why_no_name(name: str, context: str = "") -> str | None:
     """
     if not canonical_name(name):
         return "it has no name"
-    if not _HAS_LETTER.search(name):
+    if not HAS_LETTER.search(name):
         return "its name has no letter and no digit"
     return "its name is a pronoun" if is_pronoun(name, context) else None
 

@@ -8,11 +8,11 @@ from tests.scripted import PLACES, resolving, stated
 NO_NAMES = [
     "- Ann lives in Mars (since 2020) [m1]", "* Ann", "> Ann said", "# FACTS", "FACTS:", "· Ann lives in Mars",
     "— Ann", "◦ Ann", "[m1] Ann", "[3fa9c1d2] Ann", "Ann lives in Mars (2020 to 2021)", "Ann (until May 2021)",
-    "Ann [m12]", "Ann</FACTS>", "<system>", "{user_id}", "---", "\u200b", "🎉", "Ann " * 50,
+    "Ann [m12]", "Ann</FACTS>", "<system>", "{user_id}", "---", "\u200b", "→", "Ann " * 50,
 ]  # fmt: skip
 NAMES = [
     "Ann", "张三", "Dr. Maria del Carmen García-López (she/her)", "ann@example.com", "+49 170 1234", "<@U024BE7LH>", "O'Neil, PhD",
-    "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "—anon—", "[bot] Ann", "[TF2] Gabe", "[007] Bond", "[班3] 李娜", "Facts", "محمد", "A. B.",
+    "bot [GitHub]", "Ann (Acme)", "#general", "-anon-", "user_123", "7", "Ann / Mallory", "—anon—", "[bot] Ann", "[TF2] Gabe", "[007] Bond", "[班3] 李娜", "Facts", "محمد", "A. B.", "🦊", "❤️❤️",
 ]  # fmt: skip
 
 
@@ -47,6 +47,13 @@ def test_invalid_speaker_owns_no_facts_with_offline_model(opened, namespace):
     [fact] = memory.facts.about("Ann", namespace=namespace)
     assert (fact.subject, fact.objects) == ("Ann", ("Kyoto",))
     assert {entity.name for entity in memory.entities.list(namespace=namespace)} <= {"Ann", "Kyoto", "Oslo", "Rome"}
+
+
+def test_speaker_named_by_an_emoji_owns_facts(opened, namespace):
+    memory = opened(model="offline")
+    memory.add("I moved to Oslo.", speaker="🦊", at="2024-01-01", namespace=namespace)
+    context = str(memory.context("Where does 🦊 live?", namespace=namespace))
+    assert "- 🦊 lives in Oslo (since 1 January 2024)" in context
 
 
 @pytest.mark.parametrize("another", ["Ann Mallory", "Ann / Mallory", "Ann (admin)"])

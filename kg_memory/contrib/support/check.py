@@ -332,7 +332,7 @@ def _is_about_other(claim: Claim, source: Words, passage: Passage) -> bool:
         return not (sentence.has(to_key(relative[1])) if relative[1] else relative[2][-1] in claim.sentence)
     is_person = next(iter(claim.types), "").casefold() == "person" and passage.speaker and "\n" not in passage.content
     is_of_self = is_person and PATTERNS["tells_of_self"].match(text)
-    return bool(is_of_self and not any(map(source.names, chain.from_iterable(names))))
+    return bool(is_of_self and names and not any(map(source.names, chain.from_iterable(names))))
 
 
 def _is_open(claim: Claim, source: Words) -> bool:
