@@ -106,7 +106,8 @@ def plain_text(content: Any) -> str:
 
 
 def _part_text(part: Any) -> str:
-    text = part.get("text") or part.get("refusal") if isinstance(part, Mapping) else None
+    is_said = isinstance(part, Mapping) and part.get("type") != "reasoning"
+    text = part.get("text") or part.get("refusal") if is_said else None
     return text if isinstance(text, str) else ""
 
 

@@ -203,7 +203,8 @@ def _unfold_gemini(document: Any) -> list[Json]:
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the prompts and answers of a Gemini conversation, without the model's thoughts."""
     for turn in conversation.get("turns", ()):
-        text = content_text([part for part in objects(turn.get("parts")) if not part.get("thought")])
+        parts = [part for part in objects(turn.get("parts")) if not part.get("thought")]
+        text = content_text([part for part in parts if part.get("type") != "reasoning"])
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
             time = first(turn, "createTime", "timestamp")
             yield from thread.say(None, speaker, text or content_text(turn.get("text")), time)

@@ -24,6 +24,7 @@ _STAMP = re.compile(
     r"\[(?P<boxed>[^\]]{8,40})\]\s*|"
     r"(?P<bare>\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?=[\s,-]))\s*[-,]?\s*"
 )
+_CLOCK = re.compile(r"\[\d?\d:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?\]\s*")
 _SPEAKER = re.compile(
     r"(?P<speaker>[^\s:：,;.!?。，！？/\[\]*•>|#<-][^:：,;!?。，！？/\n]{0,39}?)\s*(?::\s+|：\s*)(?P<said>\S.*)"
 )
@@ -61,10 +62,11 @@ def is_dialogue(lines: Sequence[str]) -> bool:
 def split_line(line: str) -> tuple[str | None, str | None, str]:
     """Split a line of a text chat into time stamp, speaker and text.
 
-    "[2024-05-01 10:00] Ann: hello" -> ("2024-05-01 10:00", "Ann", "hello"). A missing stamp or speaker is None.
+    "[2024-05-01 10:00] Ann: hello" -> ("2024-05-01 10:00", "Ann", "hello"). A missing stamp or speaker is None. A time
+    of day alone, as in "[10:02 AM] Ann: hello", is no stamp, and is left out.
     """
-    stamp, rest = None, line
-    if (match := _STAMP.match(line)) and any(mark.isdigit() for mark in match.group()):
+    stamp, rest = None, line[clock.end() :] if (clock := _CLOCK.match(line)) else line
+    if not clock and (match := _STAMP.match(line)) and any(mark.isdigit() for mark in match.group()):
         stamp, rest = match["boxed"] or match["bare"], line[match.end() :]
     spoken = _SPEAKER.fullmatch(rest)
     if spoken and len(spoken["speaker"].split()) <= _MAX_WORDS and not _NO_NAME.fullmatch(spoken["speaker"]):
@@ -121,12 +123,9 @@ def _role_of(kind: object) -> str | None:
 
 
 def is_openai(value: Any) -> bool:
-    """Return whether *value* is a message in OpenAI's form: an object with a role, and with content or tool calls."""
-    return (
-        isinstance(value, Mapping)
-        and isinstance(value.get("role"), str)
-        and ("content" in value or "tool_calls" in value)
-    )
+    """Return whether *value* is a message in the form of OpenAI (content or tool calls) or the AI SDK (parts)."""
+    is_said = isinstance(value, Mapping) and isinstance(value.get("role"), str)
+    return is_said and any(key in value for key in ("content", "tool_calls", "parts"))
 
 
 def is_langchain(value: Any) -> bool:
@@ -172,7 +171,7 @@ def _plain(message: Any) -> Mapping[str, Any]:
         return {**fields, "role": fields.get("role") or _role_of(kind) or _role_of(fields.get("type")) or str(kind)}
     if not is_openai(message):
         raise InputError('not a message: write it like {"role": "user", "content": "..."}')
-    return {**message, "content": message.get("content")}
+    return {**message, "content": message.get("content", message.get("parts"))}
 
 
 _SESSION = re.compile(r"session_(\d+)")

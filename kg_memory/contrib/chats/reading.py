@@ -318,8 +318,8 @@ def _read_lines(part: _Part) -> Iterator[EpisodeInput]:
             yield from formats.read_messages(record, thread, part.report)
         elif not is_message and (chat := _chat_of(record)) is not None:
             yield from _read_chats(chat, record, part, number)
-        elif not is_message and formats.is_langchain(record):
-            yield from formats.read_messages([record], thread, part.report)
+        elif not is_message and (formats.is_langchain(record) or formats.is_openai(record)):
+            yield from formats.read_messages([record], part.thread, part.report)
         else:
             yield from _read_record(record, f"line {number}", part)
 

@@ -40,7 +40,7 @@ _WHO = re.compile(
 )
 _MARKED = re.compile(rf"[:：]\s{{0,2}}{_LRM}")
 _BETWEEN_DATE = re.compile(r"\s?[./\-年月년월]?\s?")
-_BETWEEN_TIME = re.compile(r"\s?[:.：]\s?")
+_BETWEEN_TIME = re.compile(r"\s?(?:[:.：h]|min)\s?")
 _FILE_DATE = re.compile(r"(?:[A-Z]{3}-(\d{4})(\d\d)(\d\d)-WA|-(\d{4})-(\d\d)-(\d\d)-\d\d-\d\d-\d\d\.)")
 _TAGGED = re.compile(r"<[^<>:：]{2,30}\s?[:：]\s?([^<>]+\.\w{1,5})>")
 _APPENDED = re.compile(r"(?P<name>\S.*?\.\w{2,5}) \([^()]{3,40}\)(?P<caption>(?:\n.*)?)", re.DOTALL)
