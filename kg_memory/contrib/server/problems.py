@@ -65,8 +65,7 @@ class ProblemError(Exception):
 
 def own_path(scope: Scope) -> str:
     """Return the path of a request inside this app, without the prefix under which the app may be mounted."""
-    path: str = scope["path"]
-    return path.removeprefix(scope.get("root_path", ""))
+    return str(scope["path"]).removeprefix(scope.get("root_path", ""))
 
 
 def problem_response(problem: ProblemError, request_id: str) -> Response:
@@ -112,8 +111,11 @@ def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({}
 
 
 def _to_field_error(error: Mapping[str, Any]) -> dict[str, str]:
-    is_time = error["type"].startswith("datetime_")
-    message = "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z" if is_time else str(error["msg"])
+    message = str(error["msg"])
+    if error["type"].startswith("datetime_"):
+        message = "must be a time, such as 2024-05-14 or 2024-05-14T09:30:00Z"
+    elif error["type"] == "model_attributes_type":
+        message = "must be a JSON object, sent with the header Content-Type: application/json"
     return {"field": ".".join(map(str, error["loc"]))[:LONGEST_ERROR], "message": message[:LONGEST_ERROR]}
 
 
