@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any
+from uuid import UUID
 
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
@@ -49,15 +50,15 @@ class NamespaceTemplate:
         """Return the namespace with each placeholder replaced by its value: ``"{user_id}"`` -> ``"ann"``.
 
         *sources*: mappings such as ``{"user_id": "ann"}``, or objects with such attributes; the first that has the
-        value is used. Errors: `InputError` if a placeholder has no value, or a value that is not a non-empty string or
-        an integer.
+        value is used. Errors: `InputError` if a placeholder has no value, or a value that is not a non-empty string, an
+        integer or a UUID.
         """
         return validate_namespace("".join(text + self._value(name, sources) for text, name in self._parts) + self._end)
 
     def _value(self, name: str, sources: tuple[Any, ...]) -> str:
         """Return the value of the placeholder *name* from the first of *sources* that has it, with separators escaped.
 
-        Errors: `InputError` if none has it, or the value is not a non-empty string or an integer.
+        Errors: `InputError` if none has it, or the value is not a non-empty string, an integer or a UUID.
         """
         candidates = (one.get(name) if isinstance(one, Mapping) else getattr(one, name, None) for one in sources)
         value = next((candidate for candidate in candidates if candidate is not None), None)
@@ -66,8 +67,8 @@ class NamespaceTemplate:
                 f"the namespace {self.template!r} needs {name!r}: pass context={{{name!r}: ...}} or "
                 f"config={{'configurable': {{{name!r}: ...}}}} when you invoke it"
             )
-        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-            raise InputError(f"{name} must be a non-empty str or an int, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, str | int | UUID) or not str(value).strip():
+            raise InputError(f"{name} must be a non-empty str, an int or a UUID, got {value!r}")
         return "".join(f"%{ord(char):02X};" if char in self._escaped else char for char in str(value))
 
 

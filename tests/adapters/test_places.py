@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -33,12 +34,13 @@ def test_namespace_template_fills_ids_from_first_source():
     for template, sources, filled in (
         *(("{user_id}", ({"user_id": name},), name) for name in ANY),
         ("u{user_id}", ({"user_id": 0},), "u0"),
+        ("{user_id}", ({"user_id": UUID(int=7)},), str(UUID(int=7))),
         ("shared {{1, 2}}", (), "shared {1, 2}"),
         ("{org}/{user_id}", (User(user_id="ann"), {"user_id": "bob", "org": "x"}), "x/ann"),
     ):
         assert NamespaceTemplate(template).fill(*sources) == filled
     for value in ("", " ", "\n\t", True, False, 1.5, b"ann", ["ann"], {"id": "ann"}, ()):
-        with pytest.raises(InputError, match="user_id must be a non-empty str or an int"):
+        with pytest.raises(InputError, match="user_id must be a non-empty str, an int or a UUID"):
             NamespaceTemplate("{user_id}").fill({"user_id": value})
 
 
