@@ -34,6 +34,8 @@ _ASSISTANTS = frozenset(
 )
 _ASSISTANT_MARK = "(assistant)"
 _POSSESSIVE = re.compile(r"['’]s?$")
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_TURKISH_I = re.compile("[iı]\u0307*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
 
@@ -61,11 +63,13 @@ def name_of_speaker(speaker: str | None) -> str:
 def canonical_name(name: str) -> str:
     """Return *name* in the form in which names are compared: "Ann  Lee" -> "ann lee".
 
-    The form is NFKC, case-folded, on one line, and cut to `LONGEST_NAME` bytes.
+    The form is NFKC, case-folded, on one line, without invisible marks of direction and width, with i for the dotted
+    and the dotless i of Turkish, and cut to `LONGEST_NAME` bytes.
     """
     if name.isascii() and name.isprintable():  # a shortcut with the same result
         return " ".join(name.casefold().split())[:LONGEST_NAME].strip()
-    return display_name(unicodedata.normalize("NFKC", display_name(name)).casefold())
+    visible = _INVISIBLE.sub("", display_name(name))
+    return display_name(_TURKISH_I.sub("i", unicodedata.normalize("NFKC", visible).casefold()))
 
 
 def alias_key(name: str) -> str:
@@ -236,11 +240,11 @@ def is_pronoun(name: str, context: str = "") -> bool:
     """
     if canonical_name(name) not in PRONOUNS:
         return False
-    is_acronym = len(name) > 1 and name.isascii() and name.isupper()
-    if not is_acronym:
+    if len(name) == 1 or not (name.isascii() and name.isupper()):
         return True
     written = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", context.replace(".", ""))
-    return written is None or _is_shouted(context, name)
+    other_letters = "".join(_LOWER.findall(context.replace(name, "")))
+    return written is None or (other_letters.isascii() and other_letters.isupper())
 
 
 def why_no_name(name: str, context: str = "") -> str | None:
@@ -273,9 +277,3 @@ def name_asker(question: str, asker: str) -> str:
     """Return *question* with the name *asker* in place of "I" and "my": "Where is my dog?" -> "Where is Ann's dog?"."""
     asker = display_name(asker)
     return FIRST_PERSON.sub(lambda word: f"{asker}'s" if _OWNER.match(word[0]) else asker, question)
-
-
-def _is_shouted(context: str, name: str) -> bool:
-    """Return whether all letters of *context* except those of *name* are capitals; False if there are no others."""
-    letters = "".join(_LOWER.findall(context.replace(name, "")))
-    return letters.isascii() and letters.isupper()

@@ -68,9 +68,10 @@ def test_replace_unstorable_leaves_storable_text(text):
 
 SPELLINGS = ("ann berg", "ANN BERG", "  Ann   Berg ", "Ann\tBerg", "Ann\nBerg", "Ａｎｎ　Ｂｅｒｇ", "Ann\u00a0Berg")
 EQUIVALENT = [("STRASSE", "straße"), ("é", "e\u0301"), ("ﬁn", "fin"), ("２０２４", "2024")]
+MARKED = [("İZMİR", "izmir"), ("ışıl", "IŞIL"), ("\u202bأحمد\u202c", "أحمد"), ("Ann\u200b", "\ufeffann")]
 
 
-@pytest.mark.parametrize(("one", "other"), [*(("Ann Berg", other) for other in SPELLINGS), *EQUIVALENT])
+@pytest.mark.parametrize(("one", "other"), [*(("Ann Berg", other) for other in SPELLINGS), *EQUIVALENT, *MARKED])
 def test_keys_ignore_case_width_and_spacing(one, other):
     """Features: C4."""
     assert identity.alias_key(other) == identity.alias_key(one)
