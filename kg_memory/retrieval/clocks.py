@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from operator import itemgetter
 from typing import Any
@@ -81,7 +81,7 @@ def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
     if during is None:
         if as_of is None:
             return None
-        at = parse_moment("as_of", as_of, time)
+        at = min(parse_moment("as_of", as_of, time), micros(datetime.max.replace(tzinfo=UTC), default=0) - 1)
         return at, at + 1
     if as_of is not None:
         raise InputError("as_of and during must not both be set; leave one out")

@@ -58,14 +58,13 @@ def test_parse_window_covers_the_whole_period(during, expected):
     assert parse_window(None, during, NOW) == expected
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        "", " ", "soon", "2024-02-30", "\x00", "\ud800", "last March\u202e", "x" * 10_000, "2024-01-01T25:00", "NaN",
-        7, 1.5, float("nan"), True, b"2019", ["2019"], {"at": "2019"}, object,
-    ],
-    ids=repr,
-)  # fmt: skip
+BAD = [
+    "", " ", "soon", "2024-02-30", "\x00", "\ud800", "last March\u202e", "x" * 10_000, "2024-01-01T25:00", "NaN",
+    7, 1.5, float("nan"), True, b"2019", ["2019"], {"at": "2019"}, object,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", BAD, ids=repr)
 def test_invalid_time_raises_with_name_of_parameter(bad):
     with pytest.raises(InputError, match=r"^believed_at must be "):
         parse_moment("believed_at", bad, NOW)
@@ -86,6 +85,8 @@ def test_parse_window_of_datetimes_is_half_open(one, other):
     assert window == tuple((each.replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1) for each in (since, until))
     assert parse_window(since, None, NOW) == (window[0], window[0] + 1)
     assert OPEN_START < window[0] < window[1] < OPEN_END
+    last = "9999-12-31T23:59:59.999999Z"
+    assert parse_window(last, None, NOW) == parse_window(last.replace("9Z", "8Z"), None, NOW)
 
 
 @given(st.text(max_size=60))
