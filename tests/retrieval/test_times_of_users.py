@@ -46,7 +46,7 @@ WINDOWS = {
     "last month, in Chinese": ("上个月", (us(2024, 4, 1), us(2024, 5, 1))),
     "two times": (("2019", "2021"), (us(2019, 1, 1), us(2021, 1, 1))),
     "a list of two": (["2019", datetime(2021, 1, 1, tzinfo=UTC)], (us(2019, 1, 1), us(2021, 1, 1))),
-    "from a time on": (("2019", None), (us(2019, 1, 1), OPEN_END + 1)),
+    "from a time on, without the + of a URL": (("2019-01-01T02:00 02:00", None), (us(2019, 1, 1), OPEN_END + 1)),
     "until a time": ((None, "2019"), (OPEN_START, us(2019, 1, 1))),
     "ever": ((None, None), EVER),
     "words with an open end": ("since 2016", (us(2016, 1, 1), OPEN_END + 1)),

@@ -129,7 +129,7 @@ def _clean_time_text(when: object) -> str:
         raise ValueError(f"The time must have at most {_LONGEST_TIME} characters, got {len(text)}: give only the time.")
     if any(unicodedata.category(character).startswith("C") for character in text):
         raise ValueError("The time has control characters: give plain text.")
-    return " ".join(text.split())
+    return re.sub(r"(T[\d:.]{5,15}) (\d\d:\d\d)$", r"\1+\2", " ".join(text.split()))  # a "+" in a URL is a space
 
 
 def _only_date(text: str, now: datetime) -> Interval | None:
