@@ -120,7 +120,7 @@ def test_command_prints_expected_lines(shown, line, expected):
             ],
         ),
         ('--where \'{"speaker": "Tom"}\'', ["Tom", "- Nora lives"]),
-        ("--context", ["Facts, and when they hold. ", "- Nora lives in Oslo (since June 2024) [m2]", "</EPISODES>"]),
+        ("--context", ["Facts [sources]", "- Nora lives in Oslo (since June 2024) [m2]", "</EPISODES>"]),
         ("--template xml --limit 1", ["<fact ", "- [m1]"]),
         ("--explain --limit 1", ["FOUND BY SCORE", "words 1", "fused ", "LEFT OUT", "not among the first 1"]),
         ("--explain --limit 1", ["more; --json has all of them.", "Asked about what is true now. Known at 2"]),
@@ -146,7 +146,7 @@ def test_ask_quotes_the_words_that_named_the_time(shown, run, talk):
     assert "Known at" in shown(f"ask {question} --explain")
     found = result(run, "ask", shlex.split(question)[0], "--explain", "--context", "-n", talk)
     assert found["time"]["words"] == "in 2023"
-    assert found["context"].startswith("Facts, and when")
+    assert found["context"].startswith("Facts [sources]")
     assert (found["tokens"] > 50, bool(found["facts"]), 0 <= found["relevance"] <= 1) == (True, True, True)
     assert {each["kind"] for each in found["explanations"]} >= {"facts", "episodes"}
 

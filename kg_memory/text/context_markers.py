@@ -29,10 +29,10 @@ class Marker:
 
 
 HEADINGS: Mapping[Kind, str] = {
-    "facts": "Facts, and when they hold. [sources]",
-    "entities": "Who and what they are about.",
-    "communities": "Groups of things that belong together.",
-    "episodes": "What was said, by day. [source]",
+    "facts": "Facts [sources]",
+    "entities": "Who and what",
+    "communities": "Groups",
+    "episodes": "Said [source]",
 }
 TAGS: Mapping[Kind, str] = {kind: kind.upper() for kind in KINDS}
 PLAIN: Mapping[Kind, Marker] = {

@@ -11,7 +11,7 @@ from kg_memory.errors import InputError, SettingsError
 from tests.adapters.chat import Chat
 
 Say = Callable[..., str]
-CONTEXT = """Facts, and when they hold. [sources]
+CONTEXT = """Facts [sources]
 <FACTS>
 - Ann lives in Bergen (since 7 May 2024) [d9512289]
 - Ann works at Fjord Labs (since 10 January 2024) [d9512289, 0a1b2c3d]
@@ -19,7 +19,7 @@ CONTEXT = """Facts, and when they hold. [sources]
 - Ann likes jazz (since 10 January 2024) [d9512289]
 </FACTS>
 
-Who and what they are about.
+Who and what
 <ENTITIES>
 - Ann (Person): She lives in Bergen.
 </ENTITIES>

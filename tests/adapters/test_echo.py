@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from kg_memory.text.context_markers import remove_echo
 from kg_memory.text.tokenise import terms
 
-RECALLED = """Facts, and when they hold. [sources]
+RECALLED = """Facts [sources]
 <FACTS>
 - Ann lives in Oslo (since 14 May 2024) [m2]
 - Ann moved from Bergen to Oslo (on 14 May 2024) [m2]

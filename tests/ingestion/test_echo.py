@@ -39,7 +39,7 @@ def test_without_contexts_removes_contexts_and_preserves_offsets(context):
         "Ann lives in Oslo.", "As you told me, you live in Oslo.", "<FACTS>\n- Ann lives in Oslo\n</FACTS>",
         "<memory>\nI was born in Oslo.\n</memory>", '{"facts": ["Ann lives in Oslo"]}',
         "[knowledge graph]\nAnn lives in Oslo",
-        "Who and what they are about.\n<ENTITIES>\nAnn lives in Oslo, and the text ends here",
+        "Who and what\n<ENTITIES>\nAnn lives in Oslo, and the text ends here",
         "- Ann lives in Oslo (since 14 May 2024) [m2]",
     ],
 )  # fmt: skip

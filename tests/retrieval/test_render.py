@@ -48,12 +48,12 @@ def test_context_has_results_tokens_lines_and_left_out():
         question="Ann", time=QueryTime(believed_at=JUNE, reading="now"), facts=(ROME, ROME.model_copy(update={"id": "2"})),
         episodes=(episode(), episode("I like tea very much", id="long")),
     )  # fmt: skip
-    direct = render(found, 70)
+    direct = render(found, 59)
     for context in (direct, decode({"question": "Ann", **encode({"context": direct})})["context"]):
         assert context == str(direct)
         assert isinstance(context, Context)
         assert context.results == found
-        assert context.tokens == estimate_tokens(context) <= 70
+        assert context.tokens == estimate_tokens(context) <= 59
         assert [(each.kind, each.id) for each in context.lines] == [
             ("facts", "Bob lives in Rome"), ("episodes", "abcdef0123456"),
         ]  # fmt: skip

@@ -31,23 +31,23 @@ FOUND = SearchResults(
     episodes=(episode(remarks=(Remark(kind="ended", sentence="Ann lives in Oslo", at=JUNE, **BY),)),),
 )  # fmt: skip
 PLAIN_TEXT = """\
-Facts, and when they hold. [sources]
+Facts [sources]
 <FACTS>
 - Ann lives in Oslo (since 1 May 2023) [m07]
 - Ann works at R&amp;D &lt;Labs&gt; (no longer so: from 1 May 2023 to 1 June 2023)
 </FACTS>
 
-Who and what they are about.
+Who and what
 <ENTITIES>
 - Ann (Person): Paints in Oslo.
 </ENTITIES>
 
-Groups of things that belong together.
+Groups
 <COMMUNITIES>
 - Norwegians: They ski.
 </COMMUNITIES>
 
-What was said, by day. [source]
+Said [source]
 <EPISODES>
 1 May 2023:
 - [abcdef01] Ann: I moved to Oslo (no longer so since 1 June 2023: see [D2:1])
