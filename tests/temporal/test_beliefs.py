@@ -16,17 +16,9 @@ from tests.ingestion.stepping import answered
 
 def verdict(new: str, known: str, ruling: str = "supersedes", **given: Any) -> dict[str, Any]:
     """Return a verdict as the query returns it."""
-    told = {
-        "id": f"{new} {known}",
-        "new": new,
-        "known": known,
-        "ruling": ruling,
-        "kind": ruling,
-        "holds": None,
-        "refused": None,
-    }
-    return {**told, "edited": None, "edited_from": None, "edited_until": None, "edited_precision": None,
-            "edited_end_precision": None, "decided": None, **given}  # fmt: skip
+    told = {"id": f"{new} {known}", "new": new, "known": known, "ruling": ruling, "kind": ruling}
+    edits = ("edited", "edited_from", "edited_until", "edited_precision", "edited_end_precision")
+    return {**dict.fromkeys(("holds", "refused", "decided", *edits)), **told, **given}
 
 
 def row(id_: str, *verdicts: dict[str, Any], **given: Any) -> dict[str, Any]:
@@ -111,10 +103,8 @@ def test_one_episode_can_state_two_periods():
 def test_edit_replaces_dates_of_the_last_statement():
     history = past(statement("a", 5), statement("a", 9, precision="day"))
     history.set_verdict("v", Verdict("a", "b", "both"), Edit("a", 7, 8))
-    assert [(each.stated_at, each.valid_at, each.invalid_at) for each in history.apply_edits()] == [
-        (5, 5, 8),
-        (9, 7, 8),
-    ]
+    told = [(each.stated_at, each.valid_at, each.invalid_at) for each in history.apply_edits()]
+    assert told == [(5, 5, 8), (9, 7, 8)]
     history.set_verdict("v", Verdict("a", "b", "both"))
     assert [each.valid_at for each in history.apply_edits()] == [5, 9]
 

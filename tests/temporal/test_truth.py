@@ -286,10 +286,7 @@ ENDS = {
     "a rival that is undated": ("a@2020 2019; b@2022", "a 2022-01-01 by, b - instant"),
     "its own end": ("a@2020 2019 2021-03-05; b@2022 2021-04", "a 2021-03-05 day, b - instant"),
     "an end that another statement tells": ("a@2020 2019; a@2022 ? 2021", "a 2021-01-01 year"),
-    "a finer end that is told for the same time": (
-        "a@2020 2019; a@2024 ? 2021; a@2025 ? 2021-05",
-        "a 2021-05-01 month",
-    ),
+    "a finer end told for the same time": ("a@2020 2019; a@2024 ? 2021; a@2025 ? 2021-05", "a 2021-05-01 month"),
     "a finer end, told first": ("a@2020 2019; a@2024 ? 2021-05; a@2025 2019 2021", "a 2021-05-01 month"),
     "not an end of another year": ("a@2024 2019 2021; a@2025 ? 2022-05", "a 2021-01-01 year"),
     "not the time at which the end is told": ("a@2020 2019; a@2022 ? 2021; a@2021-08 ? 2021-08", "a 2021-01-01 year"),
