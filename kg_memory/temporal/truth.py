@@ -282,11 +282,7 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
     if undated, its start is unknown.
     """
     lasting = sorted((rival.rank, _vagueness(_start_precision(rival))) for rival in against if not rival.only_ends)
-    former = [
-        (*_end_key(rival), -rival.end_width, rival.end_precision)
-        for rival in against
-        if rival.only_ends or rival.end_stands
-    ]
+    former = [_end_key(rival) for rival in against if rival.only_ends or rival.end_stands]
     for statement in own:
         ends = [(statement.invalid_at, _vagueness(statement.end_precision))]
         if not statement.end_stands:  # "from 2019 to 2022", said after 2022, stays as it is
@@ -295,10 +291,8 @@ def _periods(own: Iterable[Statement], against: Sequence[Statement], first: Rank
         end, (*_, end_precision) = min(ends)
         start, known_from, precision = statement.begin, statement.begin, _start_precision(statement)
         if statement.only_ends:
-            own_key = _end_key(statement)
-            earlier = [rival for rival in former if rival[: len(own_key)] < own_key]
-            start, *_, precision = max([(start, False, 0, 0, "", 0, precision), *earlier])
-            known_from = start
+            # Its start is unknown, but not before the end of an earlier rival.
+            known_from = max((key[0] for key in former if key < _end_key(statement)), default=OPEN_START)
         elif statement.undated and (statement.begin, statement.fact) == (first[0], first[-1]):
             start, precision = OPEN_START, statement.precision
         if statement.is_plan:

@@ -95,11 +95,18 @@ def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
     return f"said on {write(midnight(fact.known_from), 'day')}" if fact.known_from else "date unknown"
 
 
-def bounds_in_words(fact: Dated) -> tuple[str, str]:
+def bounds_in_words(fact: Fact) -> tuple[str, str]:
     """Return the start and the end of the period in which *fact* is true, in words: ``("May 2023", "present")``."""
-    latest = f"by {date_in_words(fact.known_from)}" if fact.known_from else "date unknown"
     begin, end = _bounds(fact, date_in_words)
-    return begin or latest, end or "present"
+    return begin or _latest_start(fact, date_in_words), end or "present"
+
+
+def _latest_start(fact: Fact, write: Callable[[datetime], str]) -> str:
+    first_said = min((source.at for source in fact.sources), default=fact.known_from)
+    # The end of another fact, before the first statement of this one, is no latest start.
+    if fact.known_from is None or first_said is None or fact.known_from < first_said:
+        return "date unknown"
+    return f"by {write(fact.known_from)}"
 
 
 def _bounds(fact: Dated, write: Writer) -> tuple[str, str]:
@@ -163,9 +170,9 @@ def period_in_figures(fact: Fact) -> str:
     start, end = fact.valid_at, fact.invalid_at
     if start and end and {fact.precision, fact.end_precision} <= {"instant", "day"} and _is_day(start, end):
         return day_in_figures(start)
-    latest = f"by {day_in_figures(fact.known_from)}" if fact.known_from else "date unknown"
     begin, until = _bounds(fact, date_in_figures)
-    return f"{begin or latest} - {until or 'now'}" + (f", {fact.mark}" if fact.mark else "")
+    begin = begin or _latest_start(fact, day_in_figures)
+    return f"{begin} - {until or 'now'}" + (f", {fact.mark}" if fact.mark else "")
 
 
 def date_in_figures(moment: datetime, precision: Precision) -> str:

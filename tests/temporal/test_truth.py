@@ -115,7 +115,7 @@ HISTORIES = {
     "and a rival whose start was not told begins there": ("b@20; a@30 -25", "a -25, b 25-"),
     "also where what ended began before it": ("a@10 5-; b@20; a@30 -25", "a 5-25, b 25-"),
     "a start told as the time of speaking is none": ("b@20 20-; a@30 -25", "a -25, b 25-"),
-    "who moved back from where she had moved to": ("c@10 -10; b@20; a@30 -30; b@30", "a 10-30, b 30-, c -10"),
+    "who moved back from where she had moved to": ("c@10 -10; b@20; a@30 -30; b@30", "a -30, b 30-, c -10"),
     "a rival that was over before the end keeps its time": ("a@10 5-; b@20 -24; a@30 -25", "a 5-25, b 20-24"),
     "what is said again within a told time stays there": ("b@20 15-; b@22; a@30 -25", "a -25, b 15-"),
     "what was so when it was said ends at a start that is told later": ("a@10; b@20 5-", "a -5, b 5-"),
@@ -126,9 +126,9 @@ HISTORIES = {
     "what is told with its end is history": ("a@10; b@20 5-8", "a 10-, b 5-8"),
     "and what ended after it was told was so until then": ("a@10; b@20 5-; b@30 -25", "a -5, b 5-25"),
     "an end that was to come does not stand": ("a@10 5-25; b@20 15-", "a 5-15, b 15-"),
-    "two known by their ends held one after the other": ("a@25 -10; b@30 -20", "a -10, b 10-20"),
-    "also where one is known before": ("a@5; a@25 -10; b@30 -20", "a 5-10, b 10-20"),
-    "and nothing is left of the other where both end at once": ("b@5; b@25 -10; a@30 -10", "a, b 5-10"),
+    "two known by their ends have no known starts": ("a@25 -10; b@30 -20", "a -10, b -20"),
+    "also where one is known before": ("a@5; a@25 -10; b@30 -20", "a 5-10, b -20"),
+    "and the start of one is unknown where both end at once": ("b@5; b@25 -10; a@30 -10", "a -10, b 5-10"),
     "what is said again changes nothing": ("a@1 1-; b@6 6-; b@7 6-; b@8; b@9 9-", "a 1-6, b 6-"),
     "a correction replaces an earlier start": ("a@10 5-; a@20 8- corrects", "a 8-"),
     "and a later start": ("a@10 5-; a@20 3- corrects", "a 3-"),
@@ -198,6 +198,8 @@ def test_undated_fact_is_known_from_its_first_statement():
     assert known(truths(parse("a@20; a@10"))["a"]) == [(10, OPEN_END)]
     assert known(truths(parse("a@20; a@10 5-"))["a"]) == [(5, OPEN_END)]
     assert known(truths(parse("a@20 -15"))["a"]) == [(OPEN_START, 15)]
+    left = parse("a@25 -10; b@30 -20")
+    assert known(truths(left, rivals(left))["b"]) == [(10, 20)]
 
 
 def test_period_has_the_time_of_the_last_statement():

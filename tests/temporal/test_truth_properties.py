@@ -104,12 +104,12 @@ def test_truths_is_independent_of_ids(statements, verdicts, policy, facts, ids):
 
 
 def overlapping(truth_by_fact, verdicts):
-    """Yield pairs of (fact, period) of superseding facts whose periods overlap."""
+    """Yield pairs of (fact, period) of superseding facts that are known to hold at the same time."""
     for verdict in verdicts:
         if verdict.ruling == "supersedes" and {verdict.new, verdict.existing} <= truth_by_fact.keys():
             new, existing = truth_by_fact[verdict.new], truth_by_fact[verdict.existing]
             for first, second in () if new.waits or existing.waits else product(new.periods, existing.periods):
-                if first.valid_at < second.invalid_at and second.valid_at < first.invalid_at:
+                if first.known_from < second.invalid_at and second.known_from < first.invalid_at:
                     yield (verdict.new, first), (verdict.existing, second)
 
 

@@ -7,6 +7,7 @@ import pytest
 from kg_memory.memory.memory import GraphMemory
 from kg_memory.models.graph import Fact
 from kg_memory.settings import Settings
+from kg_memory.text.dated import period_in_figures
 
 MOVES = (
     ("2021-03-01", "I used to live in Bergen."),
@@ -43,8 +44,8 @@ def read_in_every_order(memory, namespace, messages):
 
 def overlap(one: Fact, another: Fact) -> bool:
     return one.predicate == another.predicate and (
-        (another.invalid_at is None or one.valid_at is None or one.valid_at < another.invalid_at)
-        and (one.invalid_at is None or another.valid_at is None or another.valid_at < one.invalid_at)
+        (another.invalid_at is None or one.known_from is None or one.known_from < another.invalid_at)
+        and (one.invalid_at is None or another.known_from is None or another.known_from < one.invalid_at)
     )
 
 
@@ -58,6 +59,8 @@ def test_homes_do_not_overlap_in_any_order(memory, namespace):
         ("Ann lived in Oslo", "2021-03-01", "2022-05-01"),
         ("Ann lives in Kyoto", "2022-05-01", ""),
     }
+    [oslo] = memory.facts.about("Oslo", as_of="2022", namespace=f"{namespace} 0")
+    assert period_in_figures(oslo) == "date unknown - by 2022-05", "nobody said when it began"
 
 
 def test_stated_end_is_not_overruled_by_an_unstated_start(memory, namespace):
