@@ -97,7 +97,9 @@ def _date_fact(
         first, last = _read_words(fact, within[0].interval, words)
     continued = _BEGINS.search(words) is not None or _SINCE.search(words) is not None
     start, end = (_find_precision(time, within, everywhere) for time in (first, last))
-    return set_dates(fact, start, end, continued=continued)
+    dated = set_dates(fact, start, end, continued=continued)
+    is_open = OPEN_START < dated.valid_at < dated.stated_at and dated.invalid_at == OPEN_END
+    return replace(dated, goes_on=is_open and _GOES_ON.search(words) is not None)
 
 
 def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, continued: bool = False) -> StatedFact:

@@ -101,10 +101,8 @@ def _with_earlier(revision: Revision, draft: Draft) -> Revision:
     # Facts that the text itself stated do not count as ended.
     own = {fact.sentence for fact in draft.earlier if not fact.same_as}
     ended = [sentence for sentence in revision.ended if sentence not in own]
-    waiting = (*draft.revision.waiting, *revision.waiting)
-    return replace(
-        revision, ended=list(dict.fromkeys((*draft.revision.ended, *ended))), waiting=list(dict.fromkeys(waiting))
-    )
+    waiting = list(dict.fromkeys((*draft.revision.waiting, *revision.waiting)))
+    return replace(revision, ended=list(dict.fromkeys((*draft.revision.ended, *ended))), waiting=waiting)
 
 
 def _find_unused_starts(facts: Collection[StatedFact], history: History, revision: Revision) -> Iterator[Loss]:
@@ -138,7 +136,7 @@ def _statement(fact: StatedFact, draft: Draft) -> Statement:
     episode, subject = draft.episode, draft.entities[fact.subject]
     own = alias_key(episode.speaker or USER) in map(alias_key, (subject.name, *subject.called, *subject.aliases))
     dates = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
-    basis = pick(fact, "confidence", "corrects")
+    basis = pick(fact, "confidence", "corrects", "goes_on")
     basis |= {"is_plan": fact.kind == "plan", "teller": find_teller(episode.speaker, own=own)}
     source = pick(episode, "trust") | {"arrived_at": episode.created_at}
     return Statement(fact.stored_id, episode.id, episode.at, **source, **dates, **basis)
@@ -351,7 +349,7 @@ def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cau
 def to_statement(fact: str, row: Row) -> Statement:
     """Convert *row*, stored properties, to a `Statement`: the dates that one message gives for *fact* (an id)."""
     statement = Statement(fact, *(*_STATEMENT(row), find_teller(row.get("speaker"), own=bool(row.get("own")))))
-    return replace(statement, is_plan=True) if row.get("plan") else statement
+    return replace(statement, is_plan=bool(row.get("plan")), goes_on=bool(row.get("goes_on")))
 
 
 def find_teller(speaker: str | None, *, own: bool) -> Teller:

@@ -197,6 +197,7 @@ class StatedFact:
     - `premises`: ids of the facts on which it depends; `replaces`: its words tell of a change ("now", "no longer")
     - `same_as`: id of the stored fact that says the same; `restated`: its wording replaces that of the stored fact
     - `corrects`: replaces earlier statements of the same fact; `refuted`: corrected by an earlier one
+    - `goes_on`: its words say that it began in the past and still holds, as in "since 2020"
     - `is_triple`: the sentence was made from the triple, so equal triples are the same fact
     - `support`: how well the text supports it, 0 to 1; `weak`: too little to be presented as true
     """
@@ -230,6 +231,7 @@ class StatedFact:
     same_as: str | None = None
     restated: bool = False
     corrects: bool = False
+    goes_on: bool = False
     refuted: bool = False
     is_triple: bool = False
     replaces: bool = False

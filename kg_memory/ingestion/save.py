@@ -257,7 +257,7 @@ def _statement_row(fact: StatedFact, episode: EpisodeRecord) -> JSON:
     # `latest` is the last instant at which the stated period may begin.
     latest = fact.valid_at if fact.valid_at == OPEN_START else last_instant(fact.valid_at, fact.precision)
     row = pick(fact, "valid_at", "invalid_at", "precision", "end_precision")
-    row |= pick(fact, "confidence", "corrects", "refuted", "support", "weak")
+    row |= pick(fact, "confidence", "corrects", "goes_on", "refuted", "support", "weak")
     row |= {"start": episode.content_offset(fact.start), "end": episode.content_offset(fact.end, is_end=True)}
     return {**row, "fact": fact.stored_id, "latest": latest}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kg_memory.models.graph import Precision
 from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH
@@ -205,12 +205,11 @@ def _find_dependents(facts: Iterable[Grounded], point: Point) -> dict[str, list[
 class _CertaintyCheck:
     """Decides whether a fact stays certain after a fact on which it depends has ended.
 
-    *facts*: all facts by id. *point*: the time asked about. *needed_until*: a cache for `_needed_until`, by fact id.
+    *facts*: all facts by id. *point*: the time asked about.
     """
 
     facts: Mapping[str, Grounded]
     point: Point
-    needed_until: dict[str, int] = field(default_factory=dict)
 
     def stays_certain(self, id_: str, premise: str, ending: Ending) -> bool:
         """Return whether the fact *id_* stays certain although *premise*, a fact on which it depends, has ended.
@@ -236,12 +235,10 @@ class _CertaintyCheck:
         """
         if fact.kind == "state":
             return self.point.as_of
-        if fact.id not in self.needed_until:
-            periods = [one for one in fact.beliefs if one.created_at <= self.point.believed_at < one.expired_at]
-            starts = [one.known_from if one.known_from > OPEN_START else one.said_at for one in periods]
-            dated = fact.kind == "event" or any(one.valid_at > OPEN_START for one in periods)
-            self.needed_until[fact.id] = min(self.point.as_of, *starts) if dated and starts else self.point.as_of
-        return self.needed_until[fact.id]
+        periods = [one for one in fact.beliefs if one.created_at <= self.point.believed_at < one.expired_at]
+        starts = [one.known_from if one.known_from > OPEN_START else one.said_at for one in periods]
+        is_dated = fact.kind == "event" or any(one.valid_at > OPEN_START for one in periods)
+        return min(self.point.as_of, *starts) if is_dated and starts else self.point.as_of
 
 
 def _spread(

@@ -125,12 +125,8 @@ class ConflictPolicy:
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
         """Return the policy for the `conflict_strategy`, the thresholds and the `disputes` of *settings*."""
-        return cls(
-            settings.conflict_strategy,
-            settings.auto_threshold,
-            settings.review_threshold,
-            settings.disputes == "withhold",
-        )
+        withhold = settings.disputes == "withhold"
+        return cls(settings.conflict_strategy, settings.auto_threshold, settings.review_threshold, withhold)
 
     # The effect of a verdict
     def takes_effect(self, confidence: float) -> bool:

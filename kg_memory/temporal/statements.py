@@ -48,6 +48,8 @@ class Statement:
     """When a rival began that was stated later, if that shows that this undated statement was out of date."""
     is_plan: bool = False
     """Whether it tells a plan; its start is the planned date, but the plan exists since it was stated."""
+    goes_on: bool = False
+    """Whether it says that what began at its start still holds when it is made, as in "since 2020"."""
 
     @property
     def order(self) -> Order:
@@ -119,7 +121,10 @@ def reconcile(statements: Iterable[Statement], may_change: MayChange) -> list[St
     "Since 2024", "since May 2024" and "until July 2024" give May to July 2024. Corrected and redundant statements are
     left out. ``may_change(a, b)``: whether *a* may correct or end *b*.
     """
-    current = _apply_corrections(statements, may_change)
+    claims = list(statements)
+    # "In Rome since 2020" also says "I live in Rome", which a rival stated before does not end.
+    claims += [replace(one, valid_at=OPEN_START, precision="instant") for one in claims if one.goes_on and not one.ends]
+    current = _apply_corrections(claims, may_change)
     current = [_refine(one, current) if one.width or one.end_width else one for one in current]
     ending = [statement for statement in current if statement.ends]
     current = [_with_earliest_end(statement, ending, may_change) for statement in current]

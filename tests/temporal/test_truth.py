@@ -340,9 +340,8 @@ def test_refuted_fact_restores_the_facts_that_it_ended():
 
 def test_preference_of_the_model_does_not_affect_superseding():
     verdicts = ruled("a-b>a") + ruled("b-c>c", "both") + ruled("b-d", "conflicts")
-    assert (
-        dump(truths(parse("a@1 1-; b@5 5-; c@9; d@2 2-"), verdicts, ConflictPolicy("model"))) == "a 1-5, b 5-, c -, d"
-    )
+    said = parse("a@1 1-; b@5 5-; c@9; d@2 2-")
+    assert dump(truths(said, verdicts, ConflictPolicy("model"))) == "a 1-5, b 5-, c -, d"
 
 
 # Statements of lower rank, by their confidence or by the trust in their episode.

@@ -16,6 +16,7 @@ MOVES = (
 )
 LEFT_ROME = (("2024-01-10", "I live in Oslo."), ("2025-07-01", "I left Rome on 20 June 2025."))
 LEFT_TAP = (("2025-03-02", "I work at Iberia."), ("2025-06-01", "I quit TAP yesterday."))
+SINCE = (("2023-01-10", "I live in Oslo."), ("2023-08-01", "I have lived in Rome since 2020."))
 NEWS = (
     ("2024-05-14T09:00", "I live in Oslo."),
     ("2024-05-14T10:00", "I live in Oslo."),
@@ -72,6 +73,16 @@ def test_stated_end_is_not_overruled_by_an_unstated_start(memory, namespace):
         ("Ann worked at TAP", "", "2025-05-31"),
         ("Ann works at Iberia", "2025-05-31", ""),
     }
+
+
+def test_home_since_a_past_year_holds_when_it_is_stated(memory, namespace):
+    assert read_in_every_order(memory, namespace, SINCE) == {
+        ("Ann lives in Rome", "2020-01-01", "2023-01-10"),
+        ("Ann lives in Oslo", "2023-01-10", "2023-08-01"),
+        ("Ann lives in Rome", "2023-08-01", ""),
+    }
+    [home] = memory.facts.about("Rome", as_of="2024", namespace=f"{namespace} 0")
+    assert [source.quote for source in home.sources] == [SINCE[1][1]]
 
 
 def test_later_statement_of_a_change_overrules_present_tense(memory, namespace):

@@ -100,7 +100,7 @@ SET_EVIDENCE = for_each(evidence="MATCH (f:Fact {id: row.id}) SET f += row")
 STATEMENT = """id: x.id, said_at: x.at, arrived_at: coalesce(x.created_at, 0), trust: x.trust,
     valid_at: st.valid_at, invalid_at: st.invalid_at, precision: st.precision, confidence: st.confidence,
     corrects: st.corrects, refuted: coalesce(st.refuted, false), end_precision: coalesce(st.end_precision, 'instant'),
-    plan: coalesce(f.kind, 'state') = 'plan'"""
+    goes_on: coalesce(st.goes_on, false), plan: coalesce(f.kind, 'state') = 'plan'"""
 """The fields of the statement ``st`` by the episode ``x`` about the fact ``f``, for `ingestion.invalidate`."""
 
 _ENTITY = ".id, .key, .name, .type, .aliases, .summary, .first_seen, .last_seen, .created_at"
@@ -148,7 +148,7 @@ EPISODE_MAP = """e {.id, .kind, .content, .speaker, .source, .source_id, .thread
 
 _BELONGS = f"""(st.valid_at > {OPEN_START} AND coalesce(st.latest, st.valid_at) >= b.valid_at
       AND st.valid_at < b.invalid_at)
-    OR (st.valid_at = {OPEN_START} AND x.at >= b.valid_at
+    OR ((st.valid_at = {OPEN_START} OR st.goes_on = true) AND x.at >= b.valid_at
       AND (x.at <= b.invalid_at OR (x.at <= b.said_at AND b.known_from = b.invalid_at)))
     OR (st.valid_at = {OPEN_START} AND b.valid_at = {OPEN_START} AND st.invalid_at <= x.at
       AND st.invalid_at >= b.invalid_at)

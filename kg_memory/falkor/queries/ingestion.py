@@ -141,7 +141,7 @@ WITH e"""
   MERGE (e)-[s:STATES {start: row.start, end: row.end, valid_at: row.valid_at, invalid_at: row.invalid_at}]->(f)
   ON CREATE SET s.latest = row.latest, s.precision = row.precision, s.confidence = row.confidence,
     s.corrects = row.corrects, s.refuted = row.refuted, s.end_precision = row.end_precision,
-    s.support = row.support, s.weak = row.weak
+    s.support = row.support, s.weak = row.weak, s.goes_on = CASE WHEN row.goes_on THEN true END
   WITH f, row
   WHERE f.said_at < $at OR f.confidence < row.confidence
   SET f.said_at = CASE WHEN f.said_at < $at THEN $at ELSE f.said_at END,

@@ -100,7 +100,7 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
     **_of_type(_Share, "confidence trust support similarity"),
     **_of_type(_Number, "attempts interrupted level start end"),
     **_of_type(_Whole, "offset revision ttl vectors day calls input_tokens output_tokens cached_tokens"),
-    **_of_type(bool, "told_end weak corrects refuted decided kept stated single_valued"),
+    **_of_type(bool, "told_end weak corrects goes_on refuted decided kept stated single_valued"),
     **_of_type(list[_Text], "aliases flags answers marks prefixes"),
     **_of_type(Precision, "precision end_precision edited_precision edited_end_precision"),
     **_of_type(_Count, "n"),
