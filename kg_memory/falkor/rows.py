@@ -91,8 +91,10 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
     for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
         overlaps = rival["known_from"] < belief["invalid_at"] and belief["known_from"] < rival["invalid_at"]
         if rival["ruling"] in graph.OUTCOMES:
-            if not rival["preferred"] or belief["invalid_at"] < OPEN_END:
-                links["superseded_by" if rival["preferred"] else "supersedes"][rival["id"]] = None
+            if _is_outcome(rival, belief):
+                links["superseded_by"][rival["id"]] = None
+            elif not rival["preferred"] or rival["invalid_at"] == belief["known_from"]:
+                links["supersedes"][rival["id"]] = None
         elif rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
             links["disputed_by"][rival["id"]] = None
         elif _known_period(rival) < own and rival["invalid_at"] < OPEN_END:
@@ -104,8 +106,13 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
 
 def _outcome(belief: Row, linked: Iterable[Row]) -> graph.PlanOutcome | None:
     """Return how a plan ended, such as "fulfilled"; None for other facts and for a *belief* (period) without an end."""
-    outcomes = (rival["ruling"] for rival in linked if rival["ruling"] in graph.OUTCOMES and rival["preferred"])
-    return next(outcomes, None) if belief["invalid_at"] < OPEN_END else None
+    return next((rival["ruling"] for rival in linked if _is_outcome(rival, belief)), None)
+
+
+def _is_outcome(rival: Row, belief: Row) -> bool:
+    # A plan can be replaced back by the one that it had replaced.
+    is_last = rival["preferred"] or rival["known_from"] == belief["invalid_at"]
+    return rival["ruling"] in graph.OUTCOMES and is_last and belief["invalid_at"] < OPEN_END
 
 
 def _known_period(belief: Row) -> tuple[int, int]:

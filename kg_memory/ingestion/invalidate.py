@@ -47,8 +47,7 @@ MOST_LINKED = 2000
 """The most facts to read by following verdicts from fact to fact."""
 _PERIOD = itemgetter(*PERIOD)
 _STATEMENT = itemgetter(
-    *("id", "said_at", "valid_at", "invalid_at", "precision"),
-    *("confidence", "trust", "corrects", "end_precision", "arrived_at"),
+    *"id said_at valid_at invalid_at precision confidence trust corrects end_precision arrived_at".split()
 )
 
 

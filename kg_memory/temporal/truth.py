@@ -157,6 +157,8 @@ def _resolve_plans(
     for verdict in verdicts:
         if verdict.ruling in OUTCOMES and verdict.preferred and verdict.preferred in facts:
             later[verdict.plan] += by_fact[verdict.preferred]
+            if verdict.ruling == "replaced" and verdict.plan in facts:  # and perhaps replaced back
+                later[verdict.preferred] += by_fact[verdict.plan]
     return {plan: [_end_plan(statement, after) for statement in by_fact[plan]] for plan, after in later.items()}
 
 

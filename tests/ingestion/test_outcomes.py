@@ -63,11 +63,13 @@ def test_outcome_ends_a_plan_on_both_clocks(memory, namespace, sentence):
         assert "contradict" not in context
 
 
-def test_plan_stated_again_after_its_outcome_stands(memory, namespace):
-    for text, day in ((PLAN, PLANNED), ("Ann gave up on pottery", TOLD), (PLAN, "07-01")):
+@pytest.mark.parametrize(("then", "count"), [("Ann gave up on pottery", 1), ("Ann wants to try pottery in autumn", 2)])
+def test_plan_stated_again_after_its_outcome_stands(memory, namespace, then, count):
+    for text, day in ((PLAN, PLANNED), (then, TOLD), (PLAN, "07-01")):
         memory.add(text, at=f"2024-{day}T10:00:00Z", namespace=namespace)
-    plans = [fact for fact in memory.facts.about("Ann", namespace=namespace) if fact.kind == "plan"]
-    assert [(fact.outcome, fact.invalid_at is None) for fact in plans] == [(None, True), ("dropped", False)]
+    [stands, *ended] = [fact for fact in memory.facts.about("Ann", namespace=namespace) if fact.kind == "plan"]
+    assert (stands.sentence, stands.outcome, stands.invalid_at, stands.superseded_by) == (PLAN, None, None, ())
+    assert [fact.outcome for fact in ended if fact.superseded_by and fact.invalid_at] == [OUTCOMES[then][3]] * count
 
 
 def test_dated_plan_exists_since_it_was_stated(memory, namespace):

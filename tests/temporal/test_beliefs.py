@@ -193,9 +193,8 @@ STATEMENTS = st.lists(
     ),
     min_size=1, max_size=8,
 )  # fmt: skip
-VERDICTS = st.lists(
-    st.builds(Verdict, FACTS, FACTS, st.sampled_from(["supersedes", "conflicts", "waiting", "both"])), max_size=4
-)
+RULINGS = st.sampled_from(["supersedes", "conflicts", "waiting", "both"])
+VERDICTS = st.lists(st.builds(Verdict, FACTS, FACTS, RULINGS), max_size=4)
 
 
 @given(STATEMENTS, VERDICTS, st.sampled_from(["recency", "confidence", "model", "trust"]))

@@ -41,9 +41,8 @@ def test_find_decay_changes_after_90_120_and_210_days(days, decay):
 @given(TIMES, USES, TIMES, SPANS)
 def test_find_decay_uses_the_later_of_both_times(said, used, now, spans):
     last = said if used is None else max(said, used)
-    assert (
-        find_decay(said, used, now, spans) == find_decay(last, None, now, spans) == find_decay(last, last, now, spans)
-    )
+    found = find_decay(said, used, now, spans)
+    assert found == find_decay(last, None, now, spans) == find_decay(last, last, now, spans)
 
 
 @given(TIMES, USES, TIMES, st.integers(0, 10**16), SPANS)
