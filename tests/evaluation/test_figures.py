@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kg_memory.contrib.evaluation import judges, report
+from kg_memory.contrib.evaluation import judges, report, run
 from kg_memory.contrib.evaluation.datasets.niah import load_niah
 from kg_memory.contrib.evaluation.datasets.people import CATEGORIES, LOCOMO, load_locomo
-from kg_memory.contrib.evaluation.judges import MODES, Judge, reader_prompt
+from kg_memory.contrib.evaluation.judges import reader_prompt
 from kg_memory.contrib.evaluation.options import EvaluationOptions, select
 from kg_memory.contrib.evaluation.records import Question
 from kg_memory.errors import InputError
@@ -125,14 +125,14 @@ def test_locomo_events_become_rubric_questions(tmp_path):
     events = {"Nora": ["Nora buys a goat.", "Nora goes to Ghent."], "Piet": [], "date": "8 May, 2023"}
     path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": events}}]), encoding="utf-8")
     conversations = load_locomo(path)
-    chosen = select(LOCOMO, conversations, EvaluationOptions("locomo", (), tmp_path, categories=("event_summary",)))
+    options = EvaluationOptions("locomo", (), tmp_path, judge="rules", categories=("event_summary",))
+    chosen = select(LOCOMO, conversations, options)
     [question] = [question for part in chosen for question in part.questions]
     assert "Nora around 8 May, 2023" in question.text
     assert question.rubric == ("Nora buys a goat.", "Nora goes to Ghent.")
-    assert Judge(LOCOMO, None, MODES).calls(question) == 0
-    judges.check_judge(LOCOMO, "rules")
+    assert run.open_judge(LOCOMO, replace(options, categories=()), run.Ledger({}, {})).calls(question) == 0
     with pytest.raises(InputError, match="rubrics"):
-        judges.check_judge(LOCOMO, "rules", ("event_summary",))
+        run.open_judge(LOCOMO, options, run.Ledger({}, {}))
     path.write_text(json.dumps([{**sample, "event_summary": {"events_session_1": {"Nora": ["x"]}}}]), encoding="utf-8")
     with pytest.raises(InputError, match="event_summary of c1 lacks the field 'date'"):
         load_locomo(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from string import ascii_lowercase
@@ -12,7 +12,6 @@ from string import ascii_lowercase
 from kg_memory.contrib.evaluation.models import Asker
 from kg_memory.contrib.evaluation.records import Criterion, Dataset, Question
 from kg_memory.contrib.evaluation.report import kendall
-from kg_memory.errors import InputError
 from kg_memory.text.dates.english import SMALL
 from kg_memory.text.dates.find import find_dates
 
@@ -109,16 +108,6 @@ class Judge:
             return None
         found = read(self._asker.ask(question))
         return read(self._asker.ask(question)) if found is None else found
-
-
-def check_judge(dataset: Dataset, judge: str, categories: Collection[str] = ()) -> None:
-    """Raise `InputError` if *judge* is ``rules``, but one of *categories* can only be judged by a model.
-
-    Without *categories*, the categories that are asked by default are checked.
-    """
-    chosen = categories or dataset.criteria.keys() - dataset.left_out
-    if judge == RULES and any(dataset.criterion(category).by == "rubric" for category in chosen):
-        raise InputError(f"{dataset.name} has rubrics, which only a model can apply: name a model with --judge")
 
 
 def _read_word(reply: str) -> float | None:

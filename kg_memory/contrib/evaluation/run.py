@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, NamedTuple
 
-from kg_memory.contrib.evaluation import judges
-from kg_memory.contrib.evaluation.judges import Judge, reader_prompt
+from kg_memory.contrib.evaluation.judges import RULES, Judge, reader_prompt
 from kg_memory.contrib.evaluation.models import Asker, Ledger, measure_usage, open_chat, open_embeddings
 from kg_memory.contrib.evaluation.options import EvaluationOptions, Selection, find_dataset, find_system, select
 from kg_memory.contrib.evaluation.records import Conversation, Dataset, Question, System, Tools
@@ -38,17 +37,11 @@ class Trial(NamedTuple):
 
 
 @dataclass
-class Outcome:
-    """The outcome of a run: the number of failed steps, the first error, and the reason for stopping early, or ""."""
-
-    failed: int = 0
-    reason: str = ""
-    stopped: str = ""
-
-
-@dataclass
 class Evaluation:
-    """An evaluation: its data set, the compared systems, the models and the results. `open_evaluation` creates it."""
+    """An evaluation: its data set, the compared systems, the models and the results. `open_evaluation` creates it.
+
+    After `run`: the number of `failed` steps, the first `error`, and why the run `stopped` early, or "".
+    """
 
     options: EvaluationOptions
     dataset: Dataset
@@ -58,12 +51,14 @@ class Evaluation:
     systems: list[System]
     reader: Asker | None
     judge: Judge | None
-    outcome: Outcome = field(default_factory=Outcome)
+    failed: int = 0
+    error: str = ""
+    stopped: str = ""
     _in_a_row: int = 0
     _lock: Lock = field(default_factory=Lock)
 
-    def run(self, say: Say) -> Outcome:
-        """Ask all questions that have no result yet; return how many steps failed, and why the run stopped early.
+    def run(self, say: Say) -> None:
+        """Ask all questions that have no result yet.
 
         *say* is called with lines about the progress. The run stops when the budget is spent or `FAILURES` steps fail
         in a row.
@@ -73,8 +68,7 @@ class Evaluation:
                 for conversation in self.conversations:
                     self._evaluate(system, conversation, say)
         except (BudgetSpent, SettingsError, MissingExtra) as error:
-            self.outcome.stopped = str(error)
-        return self.outcome
+            self.stopped = str(error)
 
     def _evaluate(self, system: System, conversation: Conversation, say: Say) -> None:
         """Let *system* read *conversation* and answer its questions in several threads; skip questions with a result.
@@ -219,8 +213,8 @@ class Evaluation:
         if isinstance(error, BudgetSpent | SettingsError | MissingExtra):
             raise error
         with self._lock:
-            self.outcome.failed += 1
-            self.outcome.reason = self.outcome.reason or str(error)
+            self.failed += 1
+            self.error = self.error or str(error)
             self._in_a_row += 1
             if self._in_a_row >= FAILURES:
                 raise SettingsError(f"{FAILURES} steps in a row failed; fix the last, run again: {error}") from error
@@ -248,7 +242,7 @@ def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
             if options.reader is None:
                 raise InputError("answers need a reader: name a model with --reader, or use --retrieval-only")
             reader = Asker(options.reader, ledger)
-            judge = _open_judge(dataset, options, ledger)
+            judge = open_judge(dataset, options, ledger)
         embeddings = open_embeddings(options.embedder)
         systems: list[System] = []
         for name, opener in openers:
@@ -260,16 +254,21 @@ def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
         yield Evaluation(options, dataset, conversations, results, ledger, systems, reader, judge)
 
 
-def _open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) -> Judge:
-    name = options.judge
-    if name is None:
-        if any(criterion.by != "rules" for criterion in dataset.criteria.values()):  # only a model can judge these
-            raise InputError(
-                f"{dataset.name} has free answers: name a model with --judge, or --judge rules to compare words"
-            )
-        name = judges.RULES
-    judges.check_judge(dataset, name, options.categories)
-    return Judge(dataset, None if name == judges.RULES else Asker(name, ledger), options.modes)
+def open_judge(dataset: Dataset, options: EvaluationOptions, ledger: Ledger) -> Judge:
+    """Return the judge that *options* name: a model or, by default if it can judge all of *dataset*, the rules.
+
+    Raises `InputError` if the rules cannot judge the chosen categories.
+    """
+    name, asked = options.judge or RULES, options.categories or dataset.criteria.keys() - dataset.left_out
+    if options.judge is None and any(criterion.by != "rules" for criterion in dataset.criteria.values()):
+        raise InputError(
+            f"{dataset.name} has free answers: name a model with --judge, or --judge rules to compare words"
+        )
+    if name != RULES:
+        return Judge(dataset, Asker(name, ledger), options.modes)
+    if any(dataset.criterion(category).by == "rubric" for category in asked):
+        raise InputError(f"{dataset.name} has rubrics, which only a model can apply: name a model with --judge")
+    return Judge(dataset, None, options.modes)
 
 
 def _manifest(options: EvaluationOptions) -> dict[str, Any]:

@@ -42,15 +42,15 @@ def evaluate(arguments: Namespace, screen: Screen) -> int:
         paid = _preview(evaluation, screen)
         if arguments.dry_run or (paid and not arguments.yes and not _confirm()):
             return 0
-        outcome = evaluation.run(_progress(screen))
+        evaluation.run(_progress(screen))
         found = _write_and_print_report(evaluation, screen)
-        if outcome.failed:
-            screen.note(f"{count_noun(outcome.failed, 'step')} failed, the first: {outcome.reason}")
-        if outcome.stopped:
-            screen.note(outcome.stopped)
-        if outcome.failed or outcome.stopped:
+        if evaluation.failed:
+            screen.note(f"{count_noun(evaluation.failed, 'step')} failed, the first: {evaluation.error}")
+        if evaluation.stopped:
+            screen.note(evaluation.stopped)
+        if evaluation.failed or evaluation.stopped:
             screen.note("Finished steps are stored: run the same command again to do the rest.")
-        return int(bool(outcome.failed or outcome.stopped or not found))
+        return int(bool(evaluation.failed or evaluation.stopped or not found))
 
 
 def _options(arguments: Namespace) -> EvaluationOptions:
