@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
@@ -66,7 +66,8 @@ def add_routes(router: APIRouter, service: Service) -> None:
         except BaseException:
             file.close()
             raise
-        response = StreamingResponse(_read_chunks(file), 200, {"Content-Length": str(size)}, TYPES[form])
+        chunks = iter(partial(file.read, CHUNK), b"")  # Starlette reads them in threads
+        response = StreamingResponse(chunks, 200, {"Content-Length": str(size)}, TYPES[form])
         return LimitedResponse(response, closing(file))
 
     _add_imports(router, service)
@@ -151,8 +152,3 @@ async def _receive(request: Request, service: Service, access: Access) -> AsyncI
         except KGMemoryError as error:
             error.args = (str(error).replace(str(path), "the file"), *error.args[1:])
             raise
-
-
-async def _read_chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    while chunk := await asyncio.to_thread(file.read, CHUNK):
-        yield chunk
