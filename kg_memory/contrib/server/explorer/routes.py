@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -84,10 +83,10 @@ def add_routes(router: APIRouter, service: Service) -> None:
 
         The result maps the id of each fact to the start of the doubt. All times are milliseconds since 1970.
         """
-        flow = partial(read_doubts, as_of * 1000, believed_at * 1000)
+        flow = read_doubts(as_of * 1000, believed_at * 1000)
         asked = ("doubts", as_of, believed_at)
         doubts = await service.jobs.run(
-            request, access.namespace, asked, lambda _: driver.arun(flow(), access.namespace), cancel=True
+            request, access.namespace, asked, lambda _: driver.arun(flow, access.namespace), cancel=True
         )
         return {id_: since // 1000 for id_, since in doubts.items()}
 
