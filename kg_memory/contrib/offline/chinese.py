@@ -35,9 +35,9 @@ from kg_memory.contrib.offline.statements import (
     Scene,
     Span,
     TextStatement,
+    choose_statements,
     drop_overlaps,
     group_by_sentence,
-    object_names,
     says_something,
 )
 from kg_memory.text.sentences import Sentence, split_sentences
@@ -240,7 +240,7 @@ def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main:
                 statements.append(statement)
     statements = _with_clauses(statements, sentence)
     if statements:
-        return sorted(_drop_repeats(statements), key=lambda statement: statement.objects[0].start)
+        return choose_statements(statements)
     return _link_mentions(sentence, found, speaker, main)
 
 
@@ -371,13 +371,3 @@ def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: li
         if mention.start == start and mention.named and mention.name != name and kind in (PLACE, PERSON):
             return replace(mention, type=kind)
     return Mention(start, start + len(name), name, kind, named=kind != TOPIC)
-
-
-def _drop_repeats(statements: list[TextStatement]) -> list[TextStatement]:
-    kept: list[TextStatement] = []
-    for statement in sorted(statements, key=lambda statement: -statement.confidence):
-        names = object_names(statement)
-        same_subject = (earlier for earlier in kept if earlier.subject.name == statement.subject.name)
-        if all(names.isdisjoint(object_names(earlier)) for earlier in same_subject):
-            kept.append(statement)
-    return kept

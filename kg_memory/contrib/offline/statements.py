@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from kg_memory.contrib.offline.lexicon import STARTERS
@@ -244,24 +244,15 @@ def says_something(text: str) -> bool:
 def choose_statements(statements: Sequence[TextStatement]) -> list[TextStatement]:
     """Return at most four statements of a sentence, the most confident, in text order.
 
-    Statements that differ only in their objects are merged, unless the predicate has a single object (`SINGLE`).
+    A statement is left out if a more confident one about its subject has the same objects.
     """
     chosen: list[TextStatement] = []
     for statement in sorted(statements, key=lambda statement: -statement.confidence):
-        names = object_names(statement)
-        same_subject = [earlier for earlier in chosen if earlier.subject.name == statement.subject.name]
-        if any(names <= object_names(earlier) for earlier in same_subject):
-            continue
-        form = statement.predicate, statement.clause
-        alike = next((earlier for earlier in same_subject if (earlier.predicate, earlier.clause) == form), None)
-        if alike is None or alike.predicate in SINGLE:
+        same_subject = (earlier for earlier in chosen if earlier.subject.name == statement.subject.name)
+        if not any(_object_names(statement) <= _object_names(earlier) for earlier in same_subject):
             chosen.append(statement)
-        else:
-            objects = {mention.name: mention for mention in (*alike.objects, *statement.objects)}
-            chosen[chosen.index(alike)] = replace(alike, objects=tuple(objects.values())[: MOST_OBJECTS + 1])
     return sorted(chosen[:MOST_OF_SENTENCE], key=lambda statement: statement.objects[0].start)
 
 
-def object_names(statement: TextStatement) -> set[str]:
-    """Return the names of all objects of *statement*."""
+def _object_names(statement: TextStatement) -> set[str]:
     return {mention.name for mention in statement.objects}
