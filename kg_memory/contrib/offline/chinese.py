@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from types import ModuleType
 
-from kg_memory.contrib.offline.clauses import NEVER, PASSING, find_clause, is_denied_chinese, is_unreal_chinese, passes
+from kg_memory.contrib.offline.clauses import NEVER, PASSING, is_denied_chinese, is_unreal_chinese, passes, with_clauses
 from kg_memory.contrib.offline.statements import (
     CHINESE,
     DENIABLE,
@@ -238,20 +238,9 @@ def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main:
             if statement is not None:
                 spans.append(match.span())
                 statements.append(statement)
-    statements = _with_clauses(statements, sentence)
     if statements:
-        return choose_statements(statements)
+        return choose_statements(with_clauses(statements, sentence))
     return _link_mentions(sentence, found, speaker, main)
-
-
-def _with_clauses(statements: list[TextStatement], sentence: Sentence) -> list[TextStatement]:
-    start = sentence.start
-    verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
-    placed = []
-    for statement, verb in zip(statements, verbs, strict=True):
-        begin, end = find_clause(sentence.text, verb, verbs)
-        placed.append(replace(statement, clause=(begin + start, max(end + start, statement.objects[0].end))))
-    return placed
 
 
 def _link_mentions(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kg_memory.contrib.offline import lexicon
-from kg_memory.contrib.offline.statements import DENIABLE, NOT, WORDS, Change, Span, is_chinese
+from kg_memory.contrib.offline.statements import DENIABLE, NOT, WORDS, Change, Span, TextStatement, is_chinese
 from kg_memory.text.dates import DateMention
+from kg_memory.text.sentences import Sentence
 
 NEVER = "NEVER_"
 """The prefix of a predicate that was never true, such as NEVER_USES."""
@@ -207,6 +209,18 @@ def find_clause(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[Da
     joins = _FIRST_WORDS.match(text, start, end)
     start = joins.end() if joins and joins.end() <= verb[0] else start
     return start, max(end, verb[1])
+
+
+def with_clauses(
+    statements: Sequence[TextStatement], sentence: Sentence, dates: Sequence[DateMention] = ()
+) -> list[TextStatement]:
+    """Set the clause of each of *statements*, which *sentence* states by a verb; *dates* are those in the sentence."""
+    start, placed = sentence.start, []
+    verbs = [(one.verb[0] - start, one.verb[1] - start) for one in statements if one.verb]
+    for statement, verb in zip(statements, verbs, strict=True):
+        begin, end = find_clause(sentence.text, verb, verbs, dates)
+        placed.append(replace(statement, clause=(begin + start, max(end + start, statement.objects[0].end))))
+    return placed
 
 
 def _is_lead(words: str) -> bool:

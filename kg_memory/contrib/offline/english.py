@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kg_memory.contrib.offline import lexicon
-from kg_memory.contrib.offline.clauses import CLAUSE_START, find_clause, interpret_verb, is_disclaimed, is_past
+from kg_memory.contrib.offline.clauses import CLAUSE_START, interpret_verb, is_disclaimed, is_past, with_clauses
 from kg_memory.contrib.offline.names import PEOPLE, find_mentions
 from kg_memory.contrib.offline.objects import JOINS_GROUP, find_habit, find_joined, find_objects, fits, is_group, widen
 from kg_memory.contrib.offline.statements import (
@@ -146,19 +146,10 @@ class _SentenceReader:
 
     def _with_clauses(self, statements: Sequence[TextStatement]) -> list[TextStatement]:
         """Set the clause of each statement, and drop objects outside of it, but keep the first if all are outside."""
-        verbs = [(one.verb[0] - self.start, one.verb[1] - self.start) for one in statements if one.verb]
-        dates = find_dates(self.text, _ANY_TIME) if len(verbs) > 1 else []
-        placed = []
-        for statement in statements:
-            if statement.verb is None:
-                placed.append(statement)
-                continue
-            verb = (statement.verb[0] - self.start, statement.verb[1] - self.start)
-            start, end = find_clause(self.text, verb, verbs, dates)
-            clause = (start + self.start, max(end + self.start, statement.objects[0].end))
-            objects = tuple(one for one in statement.objects if _is_within(one, clause)) or statement.objects[:1]
-            placed.append(replace(statement, objects=objects, clause=clause))
-        return placed
+        dates = find_dates(self.text, _ANY_TIME) if len(statements) > 1 else []
+        placed = with_clauses(statements, self.sentence, dates)
+        inside = (tuple(thing for thing in one.objects if _is_within(thing, one.quote)) for one in placed)
+        return [replace(one, objects=things or one.objects[:1]) for one, things in zip(placed, inside, strict=True)]
 
     def _statement(
         self, subject: Mention, predicate: str, objects: tuple[Mention, ...], change: Change, confidence: float
@@ -215,10 +206,9 @@ class _SentenceReader:
             return []
         predicate, change = meaning
         sure = 0.8 if pattern.change in ("is", "ends") else 0.7
-        statement = self._statement(subject, predicate, objects, change, sure)
-        statements = self._list_objects(statement)
+        statements = self._list_objects(self._statement(subject, predicate, objects, change, sure))
         if change == "ends" and verb.endswith("from"):
-            statements += self._read_towards(pattern, predicate, subject, objects[0])
+            statements += self._read_towards(pattern, statements[0])
         return [self._with_verb(statement, start, end) for statement in statements]
 
     def _interpret(self, pattern: Pattern, span: Span, thing: Mention) -> tuple[str, Change] | None:
@@ -253,12 +243,12 @@ class _SentenceReader:
             return [statement]
         return [replace(statement, objects=(thing,)) for thing in (first, *listed)]
 
-    def _read_towards(self, pattern: Pattern, predicate: str, subject: Mention, origin: Mention) -> list[TextStatement]:
-        """Return the statement about the destination in "moved from Rome to Oslo"; *origin* is the mention of Rome."""
-        end = origin.end - self.start
+    def _read_towards(self, pattern: Pattern, left: TextStatement) -> list[TextStatement]:
+        """Return the statement about the destination in "moved from Rome to Oslo"; *left* is that about Rome."""
+        end = left.objects[0].end - self.start
         to = _TOWARDS.search(self.text, end, end + 40)
-        objects = find_objects(pattern, to.end(), subject, self.text, self.start, self.mentions) if to else ()
-        return [self._statement(subject, predicate, objects, "is", 0.8)] if objects else []
+        objects = find_objects(pattern, to.end(), left.subject, self.text, self.start, self.mentions) if to else ()
+        return [replace(left, objects=objects, change="is", confidence=0.8)] if objects else []
 
     def _read_kinship(self, speaker: Mention) -> Iterator[TextStatement]:
         """Yield the statement (*speaker*, HAS_SISTER, Lily) for "my sister Lily" or "Lily is my sister"."""
@@ -279,10 +269,12 @@ class _SentenceReader:
 
         *unused*: these entities. The list is empty without a subject, and for advice and general remarks.
         """
+        if not unused:
+            return []
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
-        subject = self.speaker or (self.person if pronoun else None) or self.main or (unused[0] if unused else None)
-        objects = tuple(mention for mention in unused if subject is not None and mention.name != subject.name)
-        if subject is None or not objects:
+        subject = self.speaker or (self.person if pronoun else None) or self.main or unused[0]
+        objects = tuple(mention for mention in unused if mention.name != subject.name)
+        if not objects:
             return []
         if self.speaker and not WORDS["first_person"].search(self.text):
             if _SECOND_PERSON.search(self.text.replace("’", "'")):
