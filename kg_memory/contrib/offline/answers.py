@@ -244,12 +244,9 @@ def _judge(fields: Fields) -> Answer:
 
 
 def _predicates(fields: Fields) -> Answer:
-    predicates = []
-    for predicate in fields["predicates"][:MOST]:
-        name = predicate["name"]
-        # The caller has already replaced known synonyms.
-        predicates.append({"name": name, "canonical": name, "one_at_a_time": has_one_value(name)})
-    return {"predicates": predicates}
+    names = (predicate["name"] for predicate in fields["predicates"][:MOST])
+    # The caller has already replaced known synonyms.
+    return {"predicates": [{"name": name, "canonical": name, "one_at_a_time": has_one_value(name)} for name in names]}
 
 
 # Summaries and scores.

@@ -174,11 +174,7 @@ def _names(words: list[Token], names: Collection[str]) -> Iterator[Mention]:
             position += 1
             continue
         end = _name_end(words, position)
-        if (
-            not _is_first(words, position)
-            or _is_surely_name(words, position, familiar)
-            or _is_actor(words, position, end, small)
-        ):
+        if _is_surely_name(words, position, familiar) or _is_actor(words, position, end, small):
             run = words[position:end]
             yield _mention(run, _type_of(words, position, run))
             position = end
@@ -229,7 +225,7 @@ def _is_first(words: list[Token], position: int) -> bool:
 
 
 def _is_surely_name(words: list[Token], position: int, familiar: Collection[str]) -> bool:
-    """Return whether the word at index *position*, the first of its sentence, is certainly a name.
+    """Return whether the capitalised word at index *position* is certainly a name.
 
     *familiar*: words of known names, and of names elsewhere in the text.
     """
@@ -302,13 +298,7 @@ def _type_of(words: list[Token], position: int, run: list[Token]) -> str:
     act = match_act(words, position + len(run))
     rules = (
         (last in lexicon.ORGANISATION_WORDS or first in ("university", "bank", "museum"), ORGANISATION),
-        (
-            run[0].text == "US"
-            or first in lexicon.PLACES
-            or last in lexicon.PLACES
-            or (first, last) in _TWO_WORD_PLACES,
-            PLACE,
-        ),
+        (first in lexicon.PLACES or last in lexicon.PLACES or (first, last) in _TWO_WORD_PLACES, PLACE),
         (first in lexicon.GIVEN_NAMES and len(run) <= 3, PERSON),
         (last in lexicon.PLACE_WORDS, PLACE),
         (first in lexicon.PRODUCTS, PRODUCT),

@@ -122,8 +122,6 @@ def _topic_of_phrase(words: list[Token], start: int, end: int) -> Iterator[Menti
     if not run or (len(run) == 1 and not _may_be_topic_alone(run[0], words[start - 1].low if start else "")):
         return
     low = run[-1].low
-    if low.endswith("ed") and low in lexicon.VERB_FORMS:
-        return
     name = " ".join(word.low if word.text.istitle() else word.text for word in run)
     kind = EVENT if low in EVENT_WORDS else PLACE if low in lexicon.PLACE_WORDS else TOPIC
     yield Mention(run[0].start, run[-1].end, name, kind)
