@@ -92,7 +92,8 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
         count += 1
     if count >= MAX_INTERRUPTIONS:
         reason = f"the process ended {count} times while it read this episode"
-        yield from write(queries.GIVE_UP, id=id_, interrupted=count, reason=reason)
+        failed = {"status": EpisodeStatus.FAILED.value, "step": "receive", "reason": reason, "kept": True}
+        yield from write(queries.MARK, id=id_, interrupted=count, **failed, **NO_USAGE)
         raise errors.EpisodeAborted(
             f"{reason}; check it for unusual content, then read it again with memory.episodes.retry()"
         )
@@ -109,5 +110,5 @@ def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool
     """
     status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
     row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
-    yield from write(queries.MARK, id=episode, **row, **NO_USAGE)
+    yield from write(queries.MARK, id=episode, interrupted=None, **row, **NO_USAGE)
     return status.value

@@ -133,9 +133,9 @@ MARK = f"""{spent.ADD_USAGE}
 MATCH (e:Episode {{id: $id}})
 WHERE NOT e.status IN ['done', 'skipped']
 SET e.status = $status, e.reason = $reason, e.step = $step, e.answers = CASE WHEN $kept THEN e.answers END,
-  e.interrupted = NULL
+  e.interrupted = $interrupted, e.reader = NULL
 """
-"""Records why an episode could not be read to its end, and at which step; its process is still running."""
+"""Records why an episode could not be read to its end, and at which step."""
 
 INTERRUPTED = """
 MATCH (e:Episode {id: $id})
@@ -148,13 +148,6 @@ WHERE e.status = 'working' AND e.reader = $reader
 SET e.status = 'waiting', e.reason = $reason, e.reader = NULL
 """
 """Makes episodes wait that this process began to read, and will not read because of an outage."""
-
-GIVE_UP = """
-MATCH (e:Episode {id: $id})
-WHERE NOT e.status IN ['done', 'skipped']
-SET e.status = 'failed', e.step = 'receive', e.reason = $reason, e.interrupted = $interrupted, e.reader = NULL
-"""
-"""Marks an episode as failed because too many processes ended while they read it."""
 
 REOPEN = f"""{part.each("e:Episode")}
 WHERE e.status IN $statuses
