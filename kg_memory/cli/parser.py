@@ -71,11 +71,6 @@ def flag(about: str, *flags: str, **settings: Any) -> Option:
     return Option(about, None, flags, {"action": "store_true", **settings})
 
 
-def action(*choices: str) -> Option:
-    """Return the argument that chooses one of the actions *choices* of a command; the first is the default."""
-    return option(f"default: {choices[0]}", nargs="?", choices=choices, default=choices[0])
-
-
 def names_at(path: str) -> Callable[[], Sequence[str]]:
     """Return a function that imports a module and returns the names in one of its collections.
 
