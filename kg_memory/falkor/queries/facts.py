@@ -107,9 +107,7 @@ MERGE (f)-[:JUDGED]->(e)
 MERGE (other)-[:JUDGED]->(e)
 WITH e
 WHERE e.ruling = $expected
-SET e.decided = true, e.ruling = $ruling, e.refused = $refused, e.refused_at = $refused_at,
-  e.edited = $edited, e.edited_from = $edited_from,
-  e.edited_until = $edited_until, e.edited_precision = $edited_precision, e.edited_end_precision = $edited_end_precision
+SET e.decided = true, e += $state
 CREATE (e)-[:DECIDED]->(d:Decision)
 SET d = $decision
 WITH e"""

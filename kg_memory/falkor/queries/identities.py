@@ -125,8 +125,7 @@ MATCH (i:Identity {id: $id})
 WHERE i.state = $expected
 MATCH (i)-[:ABOUT {role: 'one'}]->(a:Entity)
 MATCH (i)-[:ABOUT {role: 'other'}]->(b:Entity)
-SET i.state = $state, i.by = $by, i.at = $at, i.reason = $reason, i.undone_by = $undone_by, i.undone_at = $undone_at,
-  i.undone_reason = $undone_reason
+SET i.state = $state, i += $author
 WITH i, a, b
 OPTIONAL MATCH (a)-[old:DISTINCT_FROM]-(b)
 DELETE old

@@ -156,8 +156,7 @@ WITH e"""
         rejudged="""
   MATCH (v:Verdict {id: row.id})
   WHERE v.decided IS NULL
-  SET v.new = row.new, v.known = row.known, v.kind = row.kind, v.ruling = row.ruling, v.confidence = row.confidence,
-    v.holds = row.holds, v.reason = row.reason""",
+  SET v += row""",
         reopened="""
   MATCH (v:Verdict {id: row})
   SET v.ruling = 'waiting', v.refused = NULL, v.refused_at = NULL""",

@@ -317,6 +317,6 @@ def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[Identity
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}
     fields |= _author(by, reason, time, "" if state == "apart" else "undone_")
     id_ = identity["id"]
-    if not (yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, **fields)):
+    if not (yield from write(queries.DECIDE_APART, id=id_, expected=identity["state"], state=state, author=fields)):
         raise InputError(f"doubt {id_!r} was decided by somebody else, or an entity is gone: list the doubts again")
     return to_identity_decision({**(yield from read_identity(id_)), "facts": 0})

@@ -263,7 +263,7 @@ def record(
             judged=[stored.to_row()],
             expected=stored.state.ruling,
             now=time,
-            **asdict(state),
+            state=asdict(state),
             decision=decision,
             based_on=list(based_on),
             **revision.to_parameters(),
