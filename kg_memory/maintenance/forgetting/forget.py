@@ -102,13 +102,13 @@ class Run:
 
         *impact*: the data that the batch affected. *plan*: how the data changed. *time*: microseconds since the epoch.
         """
-        parameters, beliefs = plan.parameters, plan.beliefs
+        parameters = plan.parameters
         new_ids = [row["new_id"] for row in parameters["redacted"]]
         self.episodes += [episode["id"] for episode in impact.episodes]
         self.facts += parameters["gone_facts"]
         self.entities += parameters["gone_entities"]
-        self.restored.update(beliefs.restored)
-        self.changed.update(beliefs.changed, (row["id"] for row in parameters["reworded"]))
+        self.restored.update(plan.restored)
+        self.changed.update(plan.changed, (row["id"] for row in parameters["reworded"]))
         self.unread.update(parameters["unread"])
         if not all(map(is_block, impact.episodes)):
             self.unread.update(new_ids)
@@ -197,7 +197,7 @@ def _texts_for_dry_run(impact: Impact, plan: Plan) -> dict[str, str]:
     episodes = {episode["id"]: line(episode) for episode in impact.episodes}
     facts = {id_: impact.facts[id_]["sentence"] for id_ in plan.parameters["gone_facts"]}
     entities = {id_: impact.entities[id_]["name"] for id_ in impact.gone_entities}
-    return {**episodes, **facts, **entities, **plan.beliefs.sentences}
+    return {**episodes, **facts, **entities, **plan.sentences}
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from kg_memory.falkor.queries.identities import REASONS_ABOUT
@@ -32,30 +32,18 @@ _Times = tuple[int, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class BeliefPlan:
-    """How a deletion changes the stored beliefs (periods in which a fact is held true).
+class Plan:
+    """A planned deletion.
 
-    - `removed`: ids of beliefs to delete.
-    - `reopened`: beliefs that now end later, ``{"id": ..., "until": microseconds since the epoch}``.
-    - `revision`: beliefs to end and to add.
+    - `parameters`: those of the query `cypher.FORGET`.
     - `restored`: ids of facts that hold again. `changed`: ids of other facts with new dates.
     - `sentences`: the sentences of the restored and changed facts, by id.
     """
 
-    removed: list[str]
-    reopened: list[Parameters]
-    revision: Revision
+    parameters: Parameters
     restored: list[str]
     changed: list[str]
     sentences: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A planned deletion: `parameters` of the query `cypher.FORGET`, and changes of `beliefs` (periods of facts)."""
-
-    parameters: Parameters
-    beliefs: BeliefPlan
 
 
 def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
@@ -72,10 +60,10 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     _remove_from_history(history, impact, gone_facts, parameters["unrefuted"])
     causes = impact.forgotten.ids.union(parameters["gone_decisions"])
     recorded_by = (namespace, decision_id(namespace, " ".join(sorted(impact.forgotten.ids)), time))
-    beliefs = _plan_beliefs(history, belief_rows, causes, ConflictPolicy.from_settings(settings), recorded_by)
+    plan = _plan_beliefs(history, belief_rows, causes, ConflictPolicy.from_settings(settings), recorded_by)
     gone_beliefs = {row["belief"]["id"] for row in belief_rows if row["fact"] in gone_facts}
     reworded = (row["id"] for row in parameters["reworded"])
-    ends = yield from add_ends(impact, {*gone_facts, *impact.ids_of("state"), *reworded, *beliefs.sentences})
+    ends = yield from add_ends(impact, {*gone_facts, *impact.ids_of("state"), *reworded, *plan.sentences})
     parameters |= yield from _plan_entities(impact, ends)
     touched = [*impact.gone_entities, *(row["id"] for row in parameters["entities"])]
     parameters |= yield from _plan_unused(impact, gone_facts, touched)
@@ -83,6 +71,7 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
     statuses = [pick_keys(episode, "id", "status") for episode in impact.episodes]
     redacted = [{"id": id_, **row} for id_, row in impact.redactions.items()]
     parameters |= {
+        **plan.parameters,
         "based_on": based_on,
         "threads": impact.threads,
         "episodes": statuses,
@@ -94,11 +83,9 @@ def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) 
         "gone_episodes": sorted(impact.forgotten.ids - impact.redactions.keys()),
         "gone_facts": gone_facts,
         "gone_entities": sorted(impact.gone_entities),
-        "gone_beliefs": sorted(gone_beliefs.union(beliefs.removed)),
-        "reopened": beliefs.reopened,
-        **beliefs.revision.to_parameters(),
+        "gone_beliefs": sorted(gone_beliefs.union(plan.parameters["gone_beliefs"])),
     }
-    return Plan(parameters, beliefs)
+    return replace(plan, parameters=parameters)
 
 
 # Facts and verdicts
@@ -214,8 +201,11 @@ def _remove_from_history(
 
 def _plan_beliefs(
     history: History, rows: Iterable[Row], causes: Collection[str], policy: ConflictPolicy, recorded_by: tuple[str, str]
-) -> BeliefPlan:
+) -> Plan:
     """Compute the beliefs (periods of facts) anew from the messages that remain after a deletion; return the changes.
+
+    The `parameters` are ``gone_beliefs``, ids of beliefs to delete; ``reopened``, beliefs that now end later,
+    ``{"id": ..., "until": microseconds since the epoch}``; and those of beliefs to end and to add.
 
     *history*: the remaining statements and the current beliefs. *rows*: all beliefs about the same facts. *causes*: ids
     of the deleted messages and decisions; beliefs that were stored because of them are deleted. *recorded_by*: the
@@ -245,7 +235,8 @@ def _plan_beliefs(
     revision = revise_beliefs(history, policy, *recorded_by)
     restored, changed = _compare(before, history, revision)
     sentences = {fact: history.sentences[fact] for fact in (*restored, *changed)}
-    return BeliefPlan(removed, reopened, revision, restored, changed, sentences)
+    parameters = {"gone_beliefs": removed, "reopened": reopened, **revision.to_parameters()}
+    return Plan(parameters, restored, changed, sentences)
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
