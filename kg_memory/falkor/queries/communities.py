@@ -230,9 +230,7 @@ ORDER BY community.level DESC, size DESC, community.name, community.id
 """
 """Returns a page of communities, highest level and largest first, with the names of their members or parts."""
 
-COMMUNITIES_ABOUT = """
-UNWIND $ids AS id
-MATCH (n:Entity {id: id})
+COMMUNITIES_ABOUT = f"""{part.each("n:Entity")}
 MATCH (c:Community)-[:HAS_MEMBER]->(n)
-RETURN DISTINCT c {.id, .name, .summary} AS community
+RETURN DISTINCT c {{.id, .name, .summary}} AS community
 """

@@ -34,9 +34,7 @@ RETURN {part.ENTITY_MAP} AS entity
 """
 """Returns the entity with the id ``$name``, or the entities with that name."""
 
-FACTS = f"""
-UNWIND $ids AS id
-MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
+FACTS = f"""{part.each("f:Fact")}<-[:SUBJECT_OF]-(s:Entity)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT o.id) AS objects, collect(DISTINCT o.key) AS object_keys
 OPTIONAL MATCH (x:Episode)-[st:STATES]->(f)
@@ -49,9 +47,7 @@ RETURN f {{.id, .predicate, .wording, .family, .sentence, .confidence, .edge_typ
 """
 """Returns facts with their subjects, objects, statements and verdicts."""
 
-FACTS_OF_VERDICTS = """
-UNWIND $ids AS id
-MATCH (f:Fact)-[:JUDGED]->(v:Verdict {id: id})
+FACTS_OF_VERDICTS = f"""{part.each("v:Verdict")}<-[:JUDGED]-(f:Fact)
 RETURN DISTINCT f.id AS id
 """
 

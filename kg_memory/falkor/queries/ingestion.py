@@ -263,9 +263,7 @@ dimension of the graph, and when a predicate was last learned or corrected.
 EVICTED = f"""{part.each("f:Fact")}
 WHERE f.evicted > {OPEN_START}
 RETURN 'Fact' AS label, f.id AS id, [f.sentence] AS names, f.predicate AS predicate
-UNION ALL
-UNWIND $ids AS id
-MATCH (e:Entity {{id: id}})
+UNION ALL{part.each("e:Entity")}
 WHERE e.evicted > {OPEN_START}
 RETURN 'Entity' AS label, e.id AS id, [e.name] + e.aliases AS names, NULL AS predicate
 """

@@ -78,15 +78,11 @@ ORDER BY key
 """
 """Entities with the first and last time that a remaining episode mentions them, NULL if none does."""
 
-MENTIONING = """
-UNWIND $ids AS id
-MATCH (e:Episode)-[:MENTIONS]->(n:Entity {id: id})
+MENTIONING = f"""{part.each("n:Entity")}<-[:MENTIONS]-(e:Episode)
 RETURN DISTINCT e.id AS id
 """
 
-FACTS = f"""
-UNWIND $ids AS id
-MATCH (s:Entity)-[:SUBJECT_OF]->(f:Fact {{id: id}})
+FACTS = f"""{part.each("f:Fact")}<-[:SUBJECT_OF]-(s:Entity)
 MATCH (f)-[:OBJECT_IS]->(o:Entity)
 WITH f, s, collect(DISTINCT CASE WHEN o.id <> s.id THEN o.id END) AS objects
 MATCH (x:Episode)-[st:STATES]->(f)
@@ -113,11 +109,9 @@ RETURN DISTINCT n.id AS id, t.s AS word
 )
 """The ``$words`` that remaining episodes about the same fact or entity have too; episodes ``$aside`` are ignored."""
 
-BELIEFS = """
-UNWIND $ids AS id
-MATCH (f:Fact {id: id})-[h:HELD|PROPOSED]->(b:Belief)
-RETURN f.id AS fact, b {.id, .cause, .created_at, .expired_at, .valid_at, .invalid_at, .said_at, .known_from,
-  .precision, end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'} AS belief
+BELIEFS = f"""{part.each("f:Fact")}-[h:HELD|PROPOSED]->(b:Belief)
+RETURN f.id AS fact, b {{.id, .cause, .created_at, .expired_at, .valid_at, .invalid_at, .said_at, .known_from,
+  .precision, end_precision: coalesce(b.end_precision, 'instant'), proposed: type(h) = 'PROPOSED'}} AS belief
 """
 
 VERDICTS = f"""{part.each("f:Fact")}-[:JUDGED]->(v:Verdict)
@@ -131,9 +125,7 @@ WHERE p.origin IN ['learned', 'rules']
 RETURN p.name AS name
 """
 
-COMMUNITIES = """
-UNWIND $ids AS id
-MATCH (c:Community)-[:HAS_MEMBER]->(n:Entity {id: id})
+COMMUNITIES = f"""{part.each("n:Entity")}<-[:HAS_MEMBER]-(c:Community)
 WITH DISTINCT c
 MATCH (c)-[:PART_OF*0..20]->(up:Community)
 RETURN DISTINCT up.id AS id

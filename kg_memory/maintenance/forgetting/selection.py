@@ -236,11 +236,9 @@ RETURN f.sentence AS sentence
 """
 """The sentence of a fact. It is searched in all episodes: an assistant's message may repeat it without stating it."""
 
-SUMMARIES = """
-UNWIND $ids AS id
-MATCH (e:Episode {id: id})
+SUMMARIES = f"""{part.each("e:Episode")}
 WITH DISTINCT e.thread_key AS thread_key
-MATCH (s:Episode {thread_key: thread_key})
+MATCH (s:Episode {{thread_key: thread_key}})
 WHERE s.source = $source
 RETURN DISTINCT s.id AS id
 ORDER BY id
