@@ -7,7 +7,7 @@ import hashlib
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ import redis
 
 from kg_memory.errors import DatabaseClosed, DatabaseUnavailable, DatabaseVersionError, KGMemoryError
 from kg_memory.falkor import wire
-from kg_memory.falkor.servers import LOST_CONNECTION, RedisServer, Servers, find_servers, redis_urls
+from kg_memory.falkor.servers import LOST_CONNECTION, RedisServer, Servers, find_servers, redis_urls, to_dict
 from kg_memory.plugins import Host
 from kg_memory.runtime.driver import CLOSED
 from kg_memory.runtime.effects import Call, both, in_thread, work_on
@@ -324,8 +324,7 @@ class Database:
         Errors: `DatabaseVersionError` if FalkorDB is missing or too old.
         """
         with self._map_errors(server):
-            modules = server.client.execute_command("MODULE", "LIST")
-        modules = (m if isinstance(m, Mapping) else dict(zip(m[::2], m[1::2], strict=True)) for m in modules)  # redis<8
+            modules = list(map(to_dict, server.client.execute_command("MODULE", "LIST")))
         version = next((int(module["ver"]) for module in modules if module["name"] == "graph"), None)
         if version is None:
             raise DatabaseVersionError(

@@ -375,7 +375,7 @@ def _find(url: str, known: Mapping[str, RedisServer]) -> Servers:
     pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)
     with closing(pool):
-        match _to_dict(client.execute_command("HELLO"))["mode"]:
+        match to_dict(client.execute_command("HELLO"))["mode"]:
             case "cluster":
                 return Servers(url, client.execute_command("CLUSTER", "SLOTS"), known)
             case "sentinel":
@@ -384,13 +384,13 @@ def _find(url: str, known: Mapping[str, RedisServer]) -> Servers:
 
 
 def _primary(sentinel: Any) -> tuple[str, int]:
-    names = [_to_dict(primary)["name"] for primary in sentinel.execute_command("SENTINEL", "MASTERS")]
+    names = [to_dict(primary)["name"] for primary in sentinel.execute_command("SENTINEL", "MASTERS")]
     if len(names) != 1:
         raise SettingsError(f"the Sentinel must watch exactly one primary, got {names}; set url to the server itself")
     host, port = sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", names[0])
     return host, int(port)
 
 
-def _to_dict(reply: Any) -> Mapping[str, Any]:
-    # With the older Redis protocol, the reply is a flat list: ["mode", "cluster", ...].
+def to_dict(reply: Any) -> Mapping[str, Any]:
+    """Return *reply* as a dict: the older Redis protocol gives a list of names and values, ``["ver", 42201, ...]``."""
     return reply if isinstance(reply, Mapping) else dict(zip(reply[::2], reply[1::2], strict=True))
