@@ -38,7 +38,9 @@ def read_again(arguments: Namespace, screen: Screen) -> int:
         if name == "deepen":
             total = len(memory.episodes.deepen(**{**given, "dry_run": True}))
             if arguments.dry_run:
-                return _tell_number(total, screen)
+                if not screen.prints_json({"episodes": total}):
+                    screen.line(f"{count_noun(total, 'episode')} would be read again")
+                return 0
         elif name == "retry":
             given["episodes"] = [whole_id(memory, arguments, "Episode", id_) for id_ in arguments.ids] or None
             total = len(arguments.ids) or before.failed + before.skipped * arguments.skipped
@@ -55,12 +57,6 @@ def read_again(arguments: Namespace, screen: Screen) -> int:
     for result in failed:
         screen.note(f"{result.episode}: {result.error}")
     return bool(failed)
-
-
-def _tell_number(episodes: int, screen: Screen) -> int:
-    if not screen.prints_json({"episodes": episodes}):
-        screen.line(f"{count_noun(episodes, 'episode')} would be read again")
-    return 0
 
 
 def forget(arguments: Namespace, screen: Screen) -> int:
