@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ RANGE = {
     "Term": ("s",),
     "Spent": ("day",),
 }
-RANGE_INDICES = tuple(f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, names in RANGE.items() for name in names)
+ITEMS_RANGE = {"Meta": ("id",), "Namespace": ("id", "prefixes"), "Item": ("id", "marks", "expires_at")}
 RELATIONS = tuple(
     """
     SUBJECT_OF OBJECT_IS RESTS_ON STATES HELD PROPOSED JUDGED DECIDED MENTIONS NEXT NAMES MEANS SIMILAR_TO HAS_MEMBER
@@ -55,6 +55,10 @@ RELATIONS = tuple(
 MAKE_RELATIONS = f"CREATE (m:Meta), {', '.join(f'(m)-[:{relation}]->(m)' for relation in RELATIONS)} DELETE m"
 DROP_VECTOR_INDEX = "DROP VECTOR INDEX FOR (n:{label}) ON (n.embedding)"
 HNSW = "M: 8, efConstruction: 100, efRuntime: 400"
+
+
+def _range_indices(range_: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    return tuple(f"CREATE INDEX FOR (n:{label}) ON (n.{name})" for label, names in range_.items() for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Schema:
 MEMORY = Schema(
     KEY_PREFIX,
     9,
-    (*RANGE_INDICES, MAKE_RELATIONS),
+    (*_range_indices(RANGE), MAKE_RELATIONS),
     EMBEDDED,
     tokenise.VERSION,
     remedy="open it with that model, or run `kg-memory reembed` to embed it with another one",
@@ -87,12 +91,7 @@ ITEMS = Schema(
     "kg-items:",
     1,
     (
-        "CREATE INDEX FOR (m:Meta) ON (m.id)",
-        "CREATE INDEX FOR (n:Namespace) ON (n.id)",
-        "CREATE INDEX FOR (n:Namespace) ON (n.prefixes)",
-        "CREATE INDEX FOR (i:Item) ON (i.id)",
-        "CREATE INDEX FOR (i:Item) ON (i.marks)",
-        "CREATE INDEX FOR (i:Item) ON (i.expires_at)",
+        *_range_indices(ITEMS_RANGE),
         # A query planned before a label or a relation type exists never finds it.
         "CREATE (m:Meta), (v:Vector), (m)-[:IN]->(m), (m)-[:HAS]->(m) DELETE m, v",
     ),
