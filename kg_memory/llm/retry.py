@@ -26,6 +26,7 @@ from kg_memory.runtime import telemetry
 from kg_memory.runtime.effects import Call
 from kg_memory.runtime.flow import Flow
 from kg_memory.runtime.lifecycle import await_within, is_shutdown, renew_in_children, run_within
+from kg_memory.text import read_table
 from kg_memory.text.redaction import hide_secrets
 
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
@@ -38,12 +39,8 @@ TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
 """The attributes of LangChain's clients that may have the timeout."""
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 FILTER_NAMES = frozenset({"ContentFilterFinishReasonError"})
-FILTER_WORDS = re.compile(
-    r"content[ _-]?(filter|policy|management|moderation)|responsible ?ai|moderation|safety (system|policy|filter)"
-    r"|flagged|usage polic|sensitive content|prohibited",
-    re.IGNORECASE,
-)
-"""Words in the errors of servers that block a request because of its content, under various codes."""
+WORDS = {name: re.compile(words, re.IGNORECASE) for name, words in read_table(__package__, "words.toml").items()}
+"""Words in the errors of servers and in the replies of models, by what they mean."""
 _WAIT = re.compile(r"(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|s)", re.IGNORECASE)
 """The time to wait, as servers that send no header name it in the text of status 429."""
 LOOP_CLOSED = "Event loop is closed"
@@ -369,7 +366,7 @@ def _is_transient(error: Exception, status: int | None) -> bool:
 def _is_filtered(error: Exception, status: int | None, text: str) -> bool:
     if getattr(error, "code", None) in FILTER_CODES or _names(error) & FILTER_NAMES:
         return True
-    return status in (400, 403, 422, 451) and bool(FILTER_WORDS.search(text))
+    return status in (400, 403, 422, 451) and bool(WORDS["filtered"].search(text))
 
 
 def _names(error: Exception) -> set[str]:

@@ -35,9 +35,6 @@ MOST_EMPTY = 3
 """Empty replies to a format after which the format is not used again."""
 UNSUPPORTED = frozenset({400, 422, 501})
 """The HTTP statuses of servers that do not support a part of a request."""
-_FORMAT = re.compile(r"grammar|response.?format|json.?schema|requested parameters", re.IGNORECASE)
-_SIZES = "length|size|window|exceed|maximum"
-_TOO_LONG = re.compile(f"context.*({_SIZES})|({_SIZES}).*context|too (long|large)|token count exceeds", re.IGNORECASE)
 _ACCOUNT = re.compile(r"api[ _-]?key|credit", re.IGNORECASE)
 
 OPENAI = "openai"
@@ -313,12 +310,12 @@ def _defect(reply: wire.Reply) -> str:
 def _is_unsupported(error: Exception, failure: retry.RequestFailure) -> bool:
     """Return whether the server does not support the answer format; *failure*: the diagnosis of *error*."""
     is_unable = failure.status in UNSUPPORTED or isinstance(error, NotImplementedError)
-    is_unable |= failure.status in (404, 500) and _FORMAT.search(failure.reason) is not None
+    is_unable |= failure.status in (404, 500) and retry.WORDS["format"].search(failure.reason) is not None
     return is_unable and not failure.filtered and not _is_too_long(failure)
 
 
 def _is_too_long(failure: retry.RequestFailure) -> bool:
-    return failure.status == 413 or _TOO_LONG.search(failure.reason) is not None
+    return failure.status == 413 or retry.WORDS["too_long"].search(failure.reason) is not None
 
 
 def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from kg_memory.llm.prompts import replace_all_controls
 from kg_memory.llm.prompts.answers import PartialAnswer, field_name, lists_of
+from kg_memory.llm.retry import WORDS
 
 _THOUGHT_TAG = re.compile(r"[<\[◁](?P<closes>/?)(?:seed:)?(?:think(?:ing)?|thought|reasoning)[>\]▷]", re.IGNORECASE)
 _MAX_CANDIDATES = 50
@@ -26,13 +27,6 @@ _MAX_REASONS = 5
 _MAX_LOST = 300
 _TELLING = ("sentence", "fact", "name", "quote", "text", "summary")
 _LONGEST_REFUSAL = 1000
-_REFUSAL = re.compile(
-    r"\b(?:sorry|apologi[sz]e|can(?:no|')t|unable|not able|won't|decline|guidelines|policy|policies)\b"
-    r"|\b(?:lo siento|no puedo|désolée?|ne peux pas|leider|tut mir leid|kann nicht|kann ich nicht|mi dispiace"
-    r"|não posso|desculpe)\b|извините|не могу|抱歉|对不起|無法|无法|不能|申し訳|できません|죄송|수 없습니다",
-    re.IGNORECASE,
-)
-"""Words with which models refuse, in the most common languages."""
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[\s,{\[]))//[^\n\"]*$|/\*[^*]{0,500}\*/")
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _CURLY_QUOTES = str.maketrans("“”", '""')
@@ -201,7 +195,7 @@ def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
 def is_refusal(text: str) -> bool:
     """Return whether a model's *text* refuses to answer: it is short, without JSON, and has words such as "sorry"."""
     text = _without_thoughts(text).strip().replace("’", "'")
-    return len(text) <= _LONGEST_REFUSAL and not {"{", "["} & set(text) and _REFUSAL.search(text) is not None
+    return len(text) <= _LONGEST_REFUSAL and not {"{", "["} & set(text) and WORDS["refusal"].search(text) is not None
 
 
 def _is_object(text: str) -> bool:

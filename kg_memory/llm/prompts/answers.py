@@ -14,6 +14,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from kg_memory.text import read_table
+
 MOST = 100
 """The most items in a list of an answer, as small models may never stop."""
 
@@ -90,23 +92,7 @@ Time = Annotated[str | None, BeforeValidator(to_time)]
 Id = Annotated[int | None, BeforeValidator(to_null)]
 Name = Annotated[str, BeforeValidator(to_text), Field(max_length=512)]
 Share = Annotated[float, BeforeValidator(clamp_to_one)]
-_OTHER_NAMES = {
-    "name": "entity entity_name text title label",
-    "type": "entity_type category class label kind",
-    "subject": "source source_entity source_entity_name source_name source_node from head subj entity",
-    "predicate": "relation relation_type relationship relationship_type edge property verb type label name",
-    "objects": "object target target_entity target_entity_name target_name target_node to tail obj value",
-    "sentence": "fact text description statement content summary",
-    "quote": "evidence source_text span excerpt quotation",
-    "valid_at": "valid_from start start_date start_time since from_date date time when",
-    "invalid_at": "valid_to valid_until end end_date end_time until to_date",
-    "confidence": "score certainty probability",
-    "message": "message_id message_number index",
-    "verdict": "relation relationship label decision",
-    "entity": "id new",
-    "same_as": "candidate match existing",
-}
-OTHER_NAMES = {field: tuple(names.split()) for field, names in _OTHER_NAMES.items()}
+OTHER_NAMES = {field: tuple(names.split()) for field, names in read_table(__package__, "other_names.toml").items()}
 """Other names that models give to a field, most likely first."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
