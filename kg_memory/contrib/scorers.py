@@ -13,7 +13,7 @@ import httpx
 
 from kg_memory.errors import ModelError, SettingsError
 from kg_memory.llm import retry
-from kg_memory.llm.embeddings import model_name_of, prepare_text
+from kg_memory.llm.embeddings import model_name_of, prepare_text, shared_limiter
 from kg_memory.runtime.driver import to_number
 from kg_memory.runtime.effects import Call, both, in_thread
 from kg_memory.runtime.flow import Flow, arun, every, run
@@ -108,7 +108,7 @@ class RerankServer:
         self._keys = [api_key] if api_key else []
         self._retry_policy = retry_policy or retry.RetryPolicy()
         self._sleeper = sleeper or retry.Sleeper()
-        self._limiter = limiter or retry.shared_limiter(url, api_key, model)
+        self._limiter = limiter or shared_limiter(url, api_key, model)
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # Created here because it reads files, which must not happen on an event loop.
         verify = httpx.create_ssl_context() if url.startswith("https") else False

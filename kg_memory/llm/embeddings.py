@@ -14,7 +14,9 @@ from functools import cache, partial
 from inspect import isawaitable
 from operator import attrgetter
 from sys import float_info
+from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pydantic import SecretStr
 
@@ -44,6 +46,10 @@ NO_KEY = "none"
 URL_FIELDS = ("openai_api_base", "azure_endpoint", "anthropic_api_url", "endpoint", "base_url", "url")
 KEY_FIELDS = ("openai_api_key", "anthropic_api_key", "google_api_key", "mistral_api_key", "groq_api_key", "api_key")
 """The attributes of LangChain's clients that hold the server's URL and the account's key."""
+TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
+"""The attributes of LangChain's clients that may have the timeout."""
+_limiters: WeakValueDictionary[tuple[str, str | None, str | None], retry.RateLimiter] = WeakValueDictionary()
+_lock = Lock()
 _KEY_HEADER = re.compile(r"authorization$|(?:^|[-_])(?:api[-_]?key|auth|token|secret|password)$", re.IGNORECASE)
 _SCHEME = re.compile(r"^(?:bearer|basic|token)\s+", re.IGNORECASE)
 
@@ -178,13 +184,26 @@ def model_name_of(model: object, attributes: Sequence[str] = ("name", "model", "
     return type(model).__qualname__
 
 
+def shared_limiter(server: str, account: str | None, name: str | None) -> retry.RateLimiter:
+    """Return the one rate limiter of this process for the model *name* on *server* with the API key *account*."""
+    with _lock:
+        return _limiters.setdefault((server, account, name), retry.RateLimiter())
+
+
 def limiter_of(client: object, name: str) -> retry.RateLimiter:
     """Return the rate limiter for requests to the model *name* by *client*, a LangChain client.
 
     It is shared by all clients of this model with the same server and API key.
     """
     servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
-    return retry.shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
+    return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
+
+
+def timeout_of(client: object) -> float | None:
+    """Return the timeout of *client*, a LangChain client, in seconds; None if unset or if the client itself retries."""
+    values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
+    seconds = next((value for value in values if isinstance(value, float | int)), None)
+    return seconds if getattr(client, "max_retries", None) == 0 else None
 
 
 def keys_of(client: object) -> list[str]:
@@ -315,7 +334,7 @@ class ReliableEmbeddings:
             request = Call(partial(model.embed_query, text), partial(model.aembed_query, text), lambda vector: [vector])
         else:
             request = _request_vectors(model, texts)
-        timeout = retry.timeout_of(model)
+        timeout = timeout_of(model)
         try:
             request = retry.within(min(timeout, QUERY_SECONDS) if query and timeout else timeout, request)
             policy = self._query_policy if query else self._retry_policy
@@ -323,8 +342,9 @@ class ReliableEmbeddings:
             vectors: list[Vector] = yield from retry.with_retries(request, policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below
             failure = retry.diagnose(error, secrets_of(model))
-            if not query:
-                failure = yield from retry.blame_input(failure, _request_vectors(model, [PROBE]), timeout)
+            if len(texts) == 1 or failure.transient or failure.status in retry.OF_ACCOUNT:  # else they are divided
+                probe = _request_vectors(model, [PROBE])
+                failure = yield from retry.blame_input(failure, probe, self.limiter, self._sleeper, timeout)
             name = f"the embedding model {vector_model_name(model)}"
             raise retry.make_error(name, failure, kinds=(EmbeddingUnavailable, EmbeddingError)) from failure.cause
         return vectors

@@ -1,7 +1,6 @@
 """Requests to remote models: rate limits, retries after transient failures, and diagnosis of errors.
 
-A process has one rate limiter per server, account and model, with the limits of the settings for requests and tokens
-per minute. After a rejection, all callers wait as long as the server asks (``Retry-After`` of RFC 9110, or OpenAI's
+After a rejection, all callers of a server wait as long as it asks (``Retry-After`` of RFC 9110, or OpenAI's
 ``retry-after-ms``).
 """
 
@@ -19,7 +18,6 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from threading import Lock
 from typing import Any
-from weakref import WeakValueDictionary
 
 from kg_memory.errors import KGMemoryError, ModelError, ModelUnavailable, SettingsError
 from kg_memory.runtime import telemetry
@@ -35,28 +33,19 @@ OF_ACCOUNT = frozenset({401, 402, 403, 404})
 # The SDKs share no base class for "no response"; these are the names in httpx, httpx2, requests, openai and anthropic.
 TIMEOUT_NAMES = frozenset({"TimeoutError", "TimeoutException", "APITimeoutError", "Timeout"})
 TRANSIENT_NAMES = TIMEOUT_NAMES | {"TransportError", "APIConnectionError", "ConnectionError", "JSONDecodeError"}
-TIMEOUT_FIELDS = ("request_timeout", "default_request_timeout", "timeout")
-"""The attributes of LangChain's clients that may have the timeout."""
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-FILTER_NAMES = frozenset({"ContentFilterFinishReasonError"})
 WORDS = {name: re.compile(words, re.IGNORECASE) for name, words in read_table(__package__, "words.toml").items()}
 """Words in the errors of servers and in the replies of models, by what they mean."""
 _WAIT = re.compile(r"(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|s)", re.IGNORECASE)
 """The time to wait, as servers that send no header name it in the text of status 429."""
 LOOP_CLOSED = "Event loop is closed"
 MAX_REASON = 300
-MOST_CAUSES = 9
-"""The most causes of a failed connection to look through for the first one."""
+MOST_CAUSES = 9  # of a failed connection, to look through for the first one
 MINUTE = 60.0
 PROBE_SECONDS = 15.0
-"""The longest wait for the answer to a short request that checks whether the server is up."""
-NEGLIGIBLE = 0.001
-"""Waits of fewer seconds are skipped."""
-_limiters: WeakValueDictionary[tuple[Any, ...], RateLimiter] = WeakValueDictionary()
-_lock = Lock()
-
-
-# The rate limit
+"""The longest wait for the answer to a probe, a short request that tells whether the server is up."""
+PROBE_PAUSE = 0.1
+NEGLIGIBLE = 0.001  # waits of fewer seconds are skipped
 
 
 class QueueTimeout(Exception):
@@ -69,8 +58,7 @@ class Bucket:
     """A limit of requests or tokens per minute, spread evenly: 60 a minute are one a second; unused ones expire."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        """Seconds per request or token; 0 means unlimited."""
+        self.seconds = 0.0  # per request or token; 0 means unlimited
         self.free_at = -math.inf
 
     def take(self, amount: float, now: float) -> None:
@@ -87,13 +75,24 @@ class RateLimiter:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._requests, self._tokens = Bucket(), Bucket()
-        self._resume_at = -math.inf
+        self._resume_at = self._probed_at = -math.inf
+        self.refusal: int | None = None
+        """The HTTP status with which the server refused the last probe; None once it has answered a request."""
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
         """Replace the lock: after a fork, the old one may be locked forever by a thread of the parent process."""
-        self._lock = Lock()
+        self._lock, self.is_probing = Lock(), False
+
+    @property
+    def has_probed(self) -> bool:
+        """Whether the server answered or refused a probe within the last minute."""
+        return self._clock() - self._probed_at < MINUTE
+
+    def note_probe(self, refusal: int | None) -> None:
+        """Remember that the server answered a probe (None), or refused it with the HTTP status *refusal*."""
+        self._probed_at, self.refusal = self._clock(), refusal
 
     def limit(self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None) -> None:
         """Set the limits per minute. A later call can only make them stricter; None leaves a limit unchanged."""
@@ -112,10 +111,7 @@ class RateLimiter:
             yield seconds
 
     def _reserve(self, tokens: float, max_wait: float) -> float:
-        """Reserve a request of about *tokens* tokens, and return the clock time at which it may start.
-
-        Raises `QueueTimeout` if that is more than *max_wait* seconds away.
-        """
+        """Reserve a request, and return the clock time at which it may start; arguments and errors: as `waits`."""
         with self._lock:
             now = self._clock()
             due = max(now, self._requests.free_at, self._tokens.free_at)
@@ -134,15 +130,6 @@ class RateLimiter:
         """Count *more* tokens than were estimated for a request; a negative number means that it used fewer."""
         with self._lock:
             self._tokens.take(more, self._clock())
-
-
-def shared_limiter(server: str, account: str | None, name: str | None) -> RateLimiter:
-    """Return the one rate limiter of this process for the model *name* on *server* with the API key *account*."""
-    with _lock:
-        return _limiters.setdefault((server, account, name), RateLimiter())
-
-
-# Retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +156,7 @@ class RequestFailure:
     """The seconds that the server asks to wait."""
     reason: str
     cause: Exception | None = None
-    """The original error; None if it contains a secret, which a traceback would show."""
+    """The original error; None if it contains a secret."""
     filtered: bool = False
     """Whether the server's content filter blocked the request."""
     timeout: bool = False
@@ -177,6 +164,8 @@ class RequestFailure:
     """Whether the server asks for fewer requests. Without `retry_after`, it may only limit requests at one time."""
     shutdown: bool = False
     """Whether the process is ending, so that only another process can retry."""
+    for_all: bool = False
+    """Whether the server refuses a short request with the same status, so that its configuration is at fault."""
 
     @property
     def kind(self) -> str:
@@ -188,8 +177,7 @@ class RequestFailure:
 class RetryPolicy:
     """How often and how long to retry failed requests. Durations are in seconds; attempts include the first one.
 
-    The delay before a retry begins at `first` and doubles with each attempt, up to `longest`. It is shortened at random
-    by up to half.
+    The delay before a retry doubles from `first` up to `longest`, and is shortened at random by up to half.
     """
 
     attempts: int = 5
@@ -198,8 +186,7 @@ class RetryPolicy:
     first: float = 0.5
     longest: float = 30.0
     longest_wait: float = 90.0
-    """The longest total wait if the server asks for fewer requests; attempts do not count then. A request fails at once
-    if the server asks for a longer wait, so that the caller can decide."""
+    """The longest total wait if the server asks for fewer requests; attempts do not count then."""
     longest_queue: float = 300.0
     """The longest wait in the rate limiter's queue."""
 
@@ -227,15 +214,15 @@ def with_retries(
 ) -> Flow[Any]:
     """Send *request*, an effect that calls a model, until it succeeds, and return the response.
 
-    *policy* limits the attempts. *limiter* delays each; *tokens* is the estimated size of the request. Raises
-    `QueueTimeout` if a delay would be too long, or the error of the last attempt.
+    *limiter* delays each attempt; *tokens* is the estimated size of the request. Raises `QueueTimeout` if a delay would
+    be too long, or the error of the last attempt.
     """
     attempt, waited = 1, 0.0
     while True:
         for seconds in limiter.waits(tokens, policy.longest_queue):
             yield sleeper.pause(seconds)
         try:
-            return (yield request)
+            response = yield request
         except Exception as error:
             failure = diagnose(error)
             delay = policy.delay(attempt, failure)
@@ -244,40 +231,53 @@ def with_retries(
                 limiter.cool_down(delay)  # for all callers, even if this one gives up
             if not policy.allows(attempt, failure, waited):
                 raise
+        else:
+            limiter.refusal = None
+            return response
         telemetry.count_retry(failure.kind, delay)
         attempt += 1
         yield sleeper.pause(delay)
 
 
-def blame_input(failure: RequestFailure, probe: Call, timeout: float | None) -> Flow[RequestFailure]:
-    """Return *failure*, marked as permanent and without its HTTP status if the input caused it; otherwise unchanged.
+def blame_input(
+    failure: RequestFailure, probe: Call, limiter: RateLimiter, sleeper: Sleeper, timeout: float | None
+) -> Flow[RequestFailure]:
+    """Return *failure*, which outlasted all retries, with its cause; unchanged if the server does not respond.
 
-    *failure* outlasted all retries. The input is to blame if the server answers *probe*, a short request of the same
-    form, within *timeout* seconds. A server that is overloaded or refuses the key does not answer *probe* either, but a
-    firewall may refuse one text (403).
+    *probe* is a short request of the same form, to be answered within *timeout* seconds. If the server answers it, the
+    input is to blame: the failure is permanent, and loses a status that would mean an outage (a firewall may refuse one
+    text by 403). If the server refuses it with the same status, its configuration is to blame (`for_all`). For statuses
+    that mean no outage, such as 400, a server gets one *probe* a minute.
     """
-    is_input = failure.transient and not failure.rate_limited and not failure.shutdown
-    if not is_input and failure.status not in OF_ACCOUNT:
+    is_like_outage = failure.transient or failure.status in OF_ACCOUNT
+    if failure.status == 429 or failure.rate_limited or failure.shutdown or not (is_like_outage or failure.status):
         return failure
-    try:
-        yield within(min(PROBE_SECONDS, timeout or PROBE_SECONDS), probe)
-    except Exception:  # noqa: BLE001 - the server is away
+    while limiter.is_probing and not is_like_outage:
+        yield sleeper.pause(PROBE_PAUSE)
+    refusal = limiter.refusal
+    if is_like_outage or not limiter.has_probed:
+        limiter.is_probing, request = True, within(min(PROBE_SECONDS, timeout or PROBE_SECONDS), probe)
+        try:
+            yield from with_retries(request, RetryPolicy(attempts=1, timeouts=1, longest_wait=0), limiter, sleeper)
+            refusal = None
+        except Exception as error:  # noqa: BLE001 - it is diagnosed
+            refusal = diagnose(error).status or 0  # 0: no response
+        finally:
+            limiter.is_probing = False
+        if not is_like_outage:
+            limiter.note_probe(refusal)
+    if refusal is not None:
+        return replace(failure, for_all=failure.status == refusal)
+    if not is_like_outage:
         return failure
     return replace(failure, status=None, transient=False, reason=f"{failure.reason}, though it answers a short text")
 
 
-def timeout_of(client: object) -> float | None:
-    """Return the timeout of *client*, a LangChain client, in seconds; None if unset or if the client itself retries."""
-    values = (getattr(client, field, None) for field in TIMEOUT_FIELDS)
-    seconds = next((value for value in values if isinstance(value, float | int)), None)
-    return seconds if getattr(client, "max_retries", None) == 0 else None
-
-
 def within(seconds: float | None, call: Call) -> Call:
-    """Return *call* with a time limit: it then raises `TimeoutError` if it has not returned after *seconds*.
+    """Return *call*, which then raises `TimeoutError` if it has not returned after *seconds*; None means no limit.
 
-    None means no limit. The timeout of an HTTP client is not enough: it limits single reads, so it never ends a
-    response that arrives byte by byte. A blocking call continues in its thread after the timeout.
+    The timeout of an HTTP client is not enough: it limits single reads, so it never ends a response that arrives byte
+    by byte. A blocking call continues in its thread after the timeout.
     """
     if seconds is None:
         return call
@@ -334,6 +334,11 @@ def make_error(
         (status in (401, 403), SettingsError, "set the right api_key"),
         (status in (402, 429), SettingsError, "add credit to the account, or check its quota and billing"),
         (status in (404, 405, 410), SettingsError, f"check the model's name and {url}"),
+        (
+            failure.for_all,
+            SettingsError,
+            "it refuses every request: check the model's name, its settings and the server",
+        ),
         (True, kinds[1], "check the server's log and the model's settings"),
     )
     kind, advice = next((kind, advice) for applies, kind, advice in (*remedies, *common) if applies)
@@ -364,7 +369,7 @@ def _is_transient(error: Exception, status: int | None) -> bool:
 
 
 def _is_filtered(error: Exception, status: int | None, text: str) -> bool:
-    if getattr(error, "code", None) in FILTER_CODES or _names(error) & FILTER_NAMES:
+    if getattr(error, "code", None) in FILTER_CODES or "ContentFilterFinishReasonError" in _names(error):
         return True
     return status in (400, 403, 422, 451) and bool(WORDS["filtered"].search(text))
 

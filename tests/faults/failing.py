@@ -4,6 +4,7 @@ import time
 from typing import Any, NamedTuple
 
 from kg_memory.errors import KGMemoryError
+from kg_memory.llm.chat import PROBE
 from kg_memory.llm.retry import RetryPolicy
 from kg_memory.models.graph import EpisodeStatus
 from tests.chat_server import Said
@@ -31,16 +32,18 @@ def gone(_: Any) -> None:
 
 
 class Model:
-    """A server that fails on one kind of question, for a number of times or for ever."""
+    """A server that fails on one kind of question, and on those of no kind, for a number of times or for ever."""
 
     def __init__(self) -> None:
         self.url = ""
         self.asked: list[str] = []
+        self.probes = 0
         self.mend()
 
     def mend(self) -> None:
         self.spoil("", None, 0)
         self.asked.clear()
+        self.probes = 0
 
     def spoil(self, kind: str, fault: Any, times: float = float("inf"), about: str = "") -> None:
         """Return *fault* to the next *times* questions of *kind* with the words *about*; `failed` counts them."""
@@ -48,7 +51,8 @@ class Model:
 
     def __call__(self, name: str, body: Any) -> Any:
         self.asked.append(name)
-        if name != self.kind or self.failed >= self.times or self.about not in str(body):
+        self.probes += PROBE.text in str(body)
+        if name not in (self.kind, "completions") or self.failed >= self.times or self.about not in str(body):
             return None
         self.failed += 1
         return self.fault(body) if callable(self.fault) else self.fault

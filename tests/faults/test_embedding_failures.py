@@ -39,7 +39,7 @@ FAULTS: dict[str, tuple[Any, Outcome]] = {
     "NaN": (lambda body: vectors([[float("nan"), *row[1:]] for row in honest(body)]), Outcome(EmbeddingError, FAILED, "not finite")),
     "zeros": (lambda body: vectors([[0.0] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "all zeros")),
     "words": (lambda body: vectors([["x"] * 64 for _ in honest(body)]), Outcome(EmbeddingError, FAILED, "no list of numbers")),
-    "too long a text": (refusing(400, "input too long"), Outcome(EmbeddingError, FAILED, "input too long")),
+    "an unknown option": (refusing(400, "dimensions?"), Outcome(SettingsError, WAITING, "refuses every request")),
     "429": (refusing(429, "slow down"), Outcome(EmbeddingUnavailable, WAITING, "slow down")),
     "429 with a time": (refusing(429, headers={"Retry-After": "0.01"}), Outcome(EmbeddingUnavailable, WAITING, "try again later")),
     "429 for an hour": (refusing(429, headers={"Retry-After": "3600"}), Outcome(EmbeddingUnavailable, WAITING, "later")),
@@ -123,7 +123,9 @@ def test_query_embedding_has_its_own_shorter_timeout(serving, remote, monkeypatc
         held.set()
 
 
-@pytest.mark.parametrize("name", ["NaN", "fewer vectors than texts", "500", "a timeout", "a broken connection"])
+@pytest.mark.parametrize(
+    "name", ["NaN", "fewer vectors than texts", "500", "a timeout", "a broken connection", "an unknown option"]
+)
 def test_failed_embedding_does_not_stop_others(memory, remote, namespace, name):
     """A text that the server cannot embed fails; a short one, which it can, tells this from an outage."""
     fault, outcome = FAULTS[name]
@@ -131,5 +133,6 @@ def test_failed_embedding_does_not_stop_others(memory, remote, namespace, name):
     given = [{"content": content, "speaker": "Ann", "at": AT, "thread": content} for content in (SAID, "I know Cy.")]
     failed, done = memory.add_many(given, namespace=namespace)
     assert failed.status is FAILED
-    assert ("answers a short text" if outcome.status is WAITING else outcome.reason) in (failed.error or "")
+    short = "dimensions?" if name == "an unknown option" else "answers a short text"
+    assert (short if outcome.status is WAITING else outcome.reason) in (failed.error or "")
     assert (done.status, done.facts) == (EpisodeStatus.DONE, ("Ann knows Cy",))

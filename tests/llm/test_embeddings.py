@@ -5,13 +5,12 @@ import json
 import math
 from sys import float_info
 
-import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
-from kg_memory.errors import EmbeddingError, EmbeddingUnavailable, SettingsError
+from kg_memory.errors import EmbeddingError, SettingsError
 from kg_memory.llm.embeddings import make_reliable, open_embedding_model, to_unit_vectors, vector_model_name
 from tests.openai_wire import BASE_URL, body, failure, openai_wire, vectors
 from tests.sleeping import Sleeping
@@ -75,14 +74,6 @@ def test_embed_waits_out_rate_limit(embed, wire, sleeping):
     wire.mock(side_effect=[failure(429, headers={"retry-after": "3"}), vectors([1.0, 0.0])])
     assert embed("Oslo") == [[1.0, 0.0]]
     assert 3 <= sleeping.slept[0] < 3.5
-
-
-@pytest.mark.parametrize(("error", "pauses"), [(httpx.ConnectError("refused"), 4), (httpx.ReadTimeout("too slow"), 1)])
-def test_embed_raises_unavailable_if_server_is_unreachable(embed, wire, sleeping, error, pauses):
-    wire.mock(side_effect=error)
-    with pytest.raises(EmbeddingUnavailable, match="base_url"):
-        embed("Oslo")
-    assert len(sleeping.slept) == pauses
 
 
 @pytest.mark.parametrize("character", ["成", "🙂", "é", "x"])

@@ -16,8 +16,7 @@ from kg_memory.falkor.connect import Database, graph_key
 from kg_memory.falkor.graph_store import FalkorDriver, GraphStore
 from kg_memory.falkor.schema import Schema
 from kg_memory.falkor.wire import EncodedVector
-from kg_memory.llm.embeddings import make_reliable, unwrap, vector_model_name
-from kg_memory.llm.retry import timeout_of
+from kg_memory.llm.embeddings import make_reliable, timeout_of, unwrap, vector_model_name
 from kg_memory.runtime.driver import Driver, Embedder
 from kg_memory.runtime.effects import Embeddings
 from kg_memory.runtime.lifecycle import PerLoop

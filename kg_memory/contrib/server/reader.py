@@ -17,8 +17,8 @@ from kg_memory.runtime.telemetry import describe_error
 logger = logging.getLogger("kg_memory.contrib.server")
 
 DATABASE_AWAY = (errors.DatabaseUnavailable, errors.DatabaseStartError)
-OUTAGES = (*DATABASE_AWAY, errors.ModelUnavailable, errors.EmbeddingUnavailable)
-"""Errors after which reading is retried, because a service is away."""
+OUTAGES = (*DATABASE_AWAY, errors.ModelUnavailable, errors.EmbeddingUnavailable, errors.SettingsError)
+"""Errors after which reading is retried, because a service is away or refuses all requests until it is mended."""
 LONGEST_PAUSE = 60.0
 GATHERING = 0.05
 """Seconds to wait so that episodes saved together are read together; the plan ``economy`` waits longer."""

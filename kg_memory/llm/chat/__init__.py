@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -19,11 +19,11 @@ from kg_memory.errors import AnswerError, KGMemoryError, ModelError, ModelRefusa
 from kg_memory.llm import retry
 from kg_memory.llm.chat import wire
 from kg_memory.llm.chat.parse import InvalidAnswer, ParsedAnswer, first_answer, is_refusal, parse, salvage
-from kg_memory.llm.embeddings import NO_KEY, http_clients, limiter_of, model_name_of, secrets_of
+from kg_memory.llm.embeddings import NO_KEY, http_clients, limiter_of, model_name_of, secrets_of, timeout_of
 from kg_memory.llm.prompts import render_prompt, schema_text
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Ask, both
+from kg_memory.runtime.effects import Ask, Call, both
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import estimate_tokens
 
@@ -35,7 +35,6 @@ MOST_EMPTY = 3
 """Empty replies to a format after which the format is not used again."""
 UNSUPPORTED = frozenset({400, 422, 501})
 """The HTTP statuses of servers that do not support a part of a request."""
-_ACCOUNT = re.compile(r"api[ _-]?key|credit", re.IGNORECASE)
 
 OPENAI = "openai"
 KEYS = {
@@ -206,7 +205,7 @@ class ChatModel:
         """
         temperature = self._takes_temperature
         while True:
-            with_schema = _append_schema(messages, ask) if form.needs_schema_text else messages
+            with_schema = _append_schema(messages, ask) if form in wire.WITH_SCHEMA_TEXT else messages
             try:
                 reply = yield from self._send(wire.ChatRequest(with_schema, ask.prompt, form, temperature))
             except Exception as error:  # noqa: BLE001 - raised below
@@ -216,12 +215,13 @@ class ChatModel:
                 elif fallback is not None and _is_unsupported(error, failure):
                     form = fallback
                 else:
-                    probe = wire.make_request(self._asked, wire.ChatRequest((PROBE,), ask.prompt, form, temperature))
-                    failure = yield from retry.blame_input(failure, probe, retry.timeout_of(self.model))
+                    probe = self._probe(ask, form, temperature=temperature)
+                    failure = yield from retry.blame_input(
+                        failure, probe, self.limiter, self._sleeper, timeout_of(self.model)
+                    )
                     raise to_error(failure, self.name) from failure.cause
                 continue
-            ask.meter(reply.usage)
-            telemetry.count_tokens(self.name, reply.usage)
+            self._count(reply, ask)
             self._takes_temperature = temperature
             following = self._format_after(form)
             if reply.is_empty and following is not None:
@@ -235,6 +235,15 @@ class ChatModel:
             if reply.refusal:
                 raise self._refusal(ask, reply.refusal)
             return reply, form
+
+    def _probe(self, ask: Ask, form: wire.AnswerFormat, *, temperature: bool) -> Call:
+        """Return a short request in the same form, whose usage counts as that of *ask*."""
+        request = wire.make_request(self._asked, wire.ChatRequest((PROBE,), ask.prompt, form, temperature))
+        return replace(request, read=lambda result: self._count(wire.to_reply(result), ask))
+
+    def _count(self, reply: wire.Reply, ask: Ask) -> None:
+        ask.meter(reply.usage)
+        telemetry.count_tokens(self.name, reply.usage)
 
     def _refusal(self, ask: Ask, how: str) -> ModelRefusal:
         return ModelRefusal(f"{self.name} declined to answer {ask.prompt.name} ({how}): try another model")
@@ -250,7 +259,7 @@ class ChatModel:
         tokens = sum(estimate_tokens(str(message.content)) for message in request.messages)
         try:
             reply: wire.Reply = yield from retry.with_retries(
-                retry.within(retry.timeout_of(self.model), wire.make_request(self._asked, request)),
+                retry.within(timeout_of(self.model), wire.make_request(self._asked, request)),
                 self._retry_policy,
                 self.limiter,
                 self._sleeper,
@@ -320,16 +329,15 @@ def _is_too_long(failure: retry.RequestFailure) -> bool:
 
 def to_error(failure: retry.RequestFailure, name: str) -> KGMemoryError:
     """Return the exception to raise for a failed request to the model *name*, with a remedy in its message."""
-    account = failure.status == 400 and _ACCOUNT.search(failure.reason) is not None
     return retry.make_error(
         f"the model {name}",
         failure,
-        (failure.filtered, ModelRefusal, "leave this content out, or try another model"),
+        (failure.filtered and not failure.for_all, ModelRefusal, "leave this content out, or try another model"),
         (failure.shutdown, ModelUnavailable, "the process is ending; the content stays saved"),
         (failure.transient, ModelUnavailable, "try again later, or check its base_url and model_timeout"),
         (failure.status == 429, ModelUnavailable, "check the account's quota and billing, or use another model"),
         (failure.status in (401, 403), SettingsError, "set the right api_key (KG_MEMORY_API_KEY or OPENAI_API_KEY)"),
-        (account, SettingsError, "check the api_key and the account"),
         (failure.timeout, ModelError, "raise model_timeout, or lower chunk_size"),
+        (failure.for_all and _is_too_long(failure), SettingsError, "lower max_answer_tokens, or use another model"),
         (_is_too_long(failure), ModelError, "lower chunk_size, or use a model with a larger context"),
     )

@@ -41,10 +41,9 @@ class AnswerFormat(Enum):
     NATIVE = "LangChain's with_structured_output, however the provider implements it"
     TEXT = "the schema in the prompt and nothing else"
 
-    @property
-    def needs_schema_text(self) -> bool:
-        """Whether the prompt text must contain the JSON schema of the answer."""
-        return self in (AnswerFormat.OBJECT, AnswerFormat.TEXT)
+
+WITH_SCHEMA_TEXT = (AnswerFormat.OBJECT, AnswerFormat.TEXT)
+"""The formats whose prompts must contain the JSON schema of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
     return Call(
         lambda: _bind(model, request).invoke(messages, config),
         lambda: _bind(model, request).ainvoke(messages, config),
-        read=_to_reply,
+        read=to_reply,
     )
 
 
@@ -189,7 +188,8 @@ def _format_option(model: BaseChatOpenAI, response_format: Mapping[str, object])
     return {"extra_body": {**(model.extra_body or {}), "response_format": response_format}}
 
 
-def _to_reply(result: Any) -> Reply:
+def to_reply(result: Any) -> Reply:
+    """Return the reply in *result*, which LangChain returned: a message, or a dict with the message and its answer."""
     if isinstance(result, dict) and "raw" in result:
         parsed = result.get("parsed")
         return _read_message(result["raw"], parsed.model_dump() if isinstance(parsed, BaseModel) else parsed)
