@@ -102,6 +102,7 @@ LASTING: dict[str, tuple[Any, Outcome]] = {
     "cut off": (Said(completion('{"entities": [{"na', "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
     "facts cut off": (Said(completion(read(ANN)[:-30], "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
     "no facts": (Said(completion(read(ANN).partition("facts")[0], "length")), Outcome(errors.AnswerError, FAILED, "max_tokens")),
+    "no list of facts": (json.dumps({"entities": [ANN, OSLO]}), Outcome(errors.AnswerError, FAILED, "facts is missing")),
     "no JSON": ("Ann and Oslo, I think", Outcome(errors.AnswerError, FAILED, "better at JSON")),
     "broken JSON": ('{"entities": [{"name": "Ann", ', Outcome(errors.AnswerError, FAILED, "better at JSON")),
     "another schema": (json.dumps({"persons": ["Ann"]}), Outcome(errors.AnswerError, FAILED, "better at JSON")),

@@ -287,7 +287,8 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
     Other shapes, which weaker models write, are accepted: a bare list; an object or list around the object; a list
     under another name or missing; an item or null instead of a list; and the object as a string.
 
-    Raises: `InvalidAnswer` if *value* has none of the lists.
+    Raises: `InvalidAnswer` if *value* has none of the lists, or lacks the facts about an episode: a list of entities
+    alone would look like a whole answer.
     """
     names = lists_of(kind)
     found = _find_object(value, names)
@@ -304,6 +305,9 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
     _read_renamed(lists, others, kind)
     if not any(name in found for name in names) and not any(lists.values()):
         raise InvalidAnswer(f"the answer must be an object with the keys {', '.join(names)}")
+    last = names[-1]  # the facts: entities also follow from them
+    if issubclass(kind, PartialAnswer) and last not in found and not lists[last] and [] not in others.values():
+        raise InvalidAnswer(f"the list {last} is missing; it is [] if there are none")
     return lists
 
 
@@ -319,7 +323,8 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
             return None
     if isinstance(value, list) and value and depth:
         parts = list(filter(None, (_find_object(item, names, 0) for item in value)))
-        return {name: [item for one in parts for item in _to_items(one.get(name))] for name in names} if parts else None
+        used = [name for name in names if any(name in one for one in parts)]
+        return {name: [item for one in parts for item in _to_items(one.get(name))] for name in used} or None
     if not isinstance(value, dict):
         return None
     named = {key if key in names else field_name(str(key)): item for key, item in value.items()}
