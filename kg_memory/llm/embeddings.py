@@ -316,16 +316,21 @@ class ReliableEmbeddings:
         """
         if not texts:
             return []
-        try:
-            vectors = yield from self._request([prepare_text(text) for text in texts], query=query)
-            return (yield from work_on(len(texts), partial(to_unit_vectors, vectors, texts)))
-        except EmbeddingError as error:
-            middle = len(texts) // 2
-            if not middle or isinstance(error, EmbeddingUnavailable):
-                raise
-        # The server may limit the number of texts in a request.
-        first = yield from self._embed(texts[:middle], query=False)
-        return [*first, *(yield from self._embed(texts[middle:], query=False))]
+        size = int(min(len(texts), self.limiter.most_texts))
+        if size == len(texts):
+            try:
+                vectors = yield from self._request([prepare_text(text) for text in texts], query=query)
+                return (yield from work_on(len(texts), partial(to_unit_vectors, vectors, texts)))
+            except EmbeddingError as error:
+                if len(texts) == 1 or isinstance(error, EmbeddingUnavailable):
+                    raise
+                size = (len(texts) + 1) // 2
+        units: list[Vector] = []
+        for start in range(0, len(texts), size):
+            units += yield from self._embed(texts[start : start + size], query=False)
+        # All parts were embedded, so the server limits the number of texts: later requests have no more.
+        self.limiter.most_texts = min(size, self.limiter.most_texts)
+        return units
 
     def _request(self, texts: list[str], *, query: bool) -> Flow[list[Vector]]:
         """Return the vectors of *texts* as the server sends them, after retries. Arguments and errors: as `_embed`."""

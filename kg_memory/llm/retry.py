@@ -76,6 +76,7 @@ class RateLimiter:
         self._clock = clock
         self._requests, self._tokens = Bucket(), Bucket()
         self._resume_at = self._probed_at = -math.inf
+        self.most_texts = math.inf  # in one request for vectors, as far as is known
         self.refusal: int | None = None
         """The HTTP status with which the server refused the last probe; None once it has answered a request."""
         self.renew()

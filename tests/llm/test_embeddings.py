@@ -67,7 +67,20 @@ def test_embed_divides_texts_if_server_limits_their_number(embed, wire):
         return failure(413, "batch size") if len(texts) > 2 else vectors(*([float(text), 1.0] for text in texts))
 
     wire.mock(side_effect=at_most_two)
-    assert embed(*"12345") == to_unit_vectors([[number, 1.0] for number in range(1, 6)], "12345")
+    for requests in (5, 5 + 3):  # 5, 3, 2, 1 and 2 texts; then the limit is known
+        assert embed(*"12345") == to_unit_vectors([[number, 1.0] for number in range(1, 6)], "12345")
+        assert wire.call_count == requests
+
+
+def test_embed_learns_no_limit_from_one_text_that_is_refused(embed, wire):
+    def without_zero(request):
+        texts = json.loads(request.content)["input"]
+        return failure(400, "bad") if "0" in texts else vectors(*[[1.0, 1.0]] * len(texts))
+
+    wire.mock(side_effect=without_zero)
+    with pytest.raises(EmbeddingError):
+        embed(*"1203")
+    assert [wire.call_count, len(embed(*"1234")), wire.call_count] == [5, 4, 6]
 
 
 def test_embed_waits_out_rate_limit(embed, wire, sleeping):
