@@ -280,14 +280,13 @@ def _larger(one: ParsedAnswer | None, other: ParsedAnswer | None) -> ParsedAnswe
 
 
 def _parse(reply: wire.Reply, ask: Ask) -> ParsedAnswer:
-    if not reply.values:
-        return parse(reply.text, ask.prompt.answer)
     try:
-        return first_answer([reply.values], ask.prompt.answer)
+        if reply.values:
+            return first_answer([reply.values], ask.prompt.answer)
     except InvalidAnswer:
-        if reply.text.strip():
-            return parse(reply.text, ask.prompt.answer)
-        raise
+        if not reply.text.strip():
+            raise
+    return parse(reply.text, ask.prompt.answer, cut_off=reply.cut_off)
 
 
 def _append_schema(messages: tuple[BaseMessage, ...], ask: Ask) -> tuple[BaseMessage, ...]:

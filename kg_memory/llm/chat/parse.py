@@ -57,18 +57,19 @@ class InvalidAnswer(ValueError):
         self.rest = rest
 
 
-def parse(text: str, kind: type[BaseModel]) -> ParsedAnswer:
+def parse(text: str, kind: type[BaseModel], *, cut_off: bool = False) -> ParsedAnswer:
     """Return the answer in *text*, the output of a model, as a pydantic model of type *kind*.
 
     The text may also contain thoughts (``<think>``), code fences, prose and several JSON values. The JSON value with
-    the most valid items is the answer; of equal ones, the last. Thoughts are parsed only if there is no answer outside
-    of them.
+    the most valid items is the answer; of equal ones, the last. Thoughts are parsed only if there is no JSON outside of
+    them; never if *text* was cut off (*cut_off*), as they may contain drafts.
 
     Raises: `InvalidAnswer` if there is no valid answer.
     """
     # In a text that is one JSON object, thought tags are part of a quoted message.
     spoken = text if _is_object(text) else _without_thoughts(text)
-    readings = ((_candidates, spoken), (_candidates, text if spoken != text else ""), (_mended, spoken))
+    whole = text if spoken != text and "{" not in spoken and not cut_off else ""
+    readings = ((_candidates, spoken), (_candidates, whole), (_mended, spoken))
     return first_answer((read(part) for read, part in readings), kind)
 
 
@@ -206,7 +207,10 @@ def _is_object(text: str) -> bool:
 
 
 def _without_thoughts(text: str) -> str:
-    """Return *text* without the model's thoughts (``<think>...</think>``); the opening tag may be missing."""
+    """Return *text* without the model's thoughts (``<think>...</think>``); the opening tag may be missing.
+
+    The closing tag may be missing too, if *text* begins with thoughts.
+    """
     parts: list[str] = []
     start, opening = 0, -1
     for tag in _THOUGHT_TAG.finditer(text):  # one pass: a pattern from tag to tag is quadratic if none closes
@@ -218,6 +222,8 @@ def _without_thoughts(text: str) -> str:
         else:
             parts.clear()
         start, opening = tag.end(), -1
+    if opening >= 0 and not "".join([*parts, text[start:opening]]).strip():
+        return ""
     return "".join([*parts, text[start:]])
 
 

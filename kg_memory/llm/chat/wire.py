@@ -5,7 +5,7 @@ If a server rejects a format, the next one is tried, and used from then on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -141,13 +141,9 @@ def formats_for(model: BaseChatModel) -> tuple[AnswerFormat, ...]:
     """Return the formats of requesting JSON to try with *model*, the strictest first."""
     if isinstance(model, BaseChatOpenAI):
         return (AnswerFormat.SCHEMA, AnswerFormat.BARE_SCHEMA, AnswerFormat.OBJECT, AnswerFormat.TEXT)
-    kind = type(model)
-    if (
-        kind.with_structured_output is not BaseChatModel.with_structured_output
-        or kind.bind_tools is not BaseChatModel.bind_tools
-    ):
-        return (AnswerFormat.NATIVE, AnswerFormat.TEXT)
-    return (AnswerFormat.TEXT,)
+    ways = ("with_structured_output", "bind_tools")
+    is_own = any(getattr(type(model), way) is not getattr(BaseChatModel, way) for way in ways)
+    return (AnswerFormat.NATIVE, AnswerFormat.TEXT) if is_own else (AnswerFormat.TEXT,)
 
 
 def make_request(model: BaseChatModel, request: ChatRequest) -> Call:
@@ -226,18 +222,22 @@ def _read_message(message: AIMessage, parsed: Any) -> Reply:
     values = tuple(call["args"] for call in getattr(message, "tool_calls", None) or ())
     values = values or (() if parsed is None else (parsed,))
     text = str(message.text)
+    cut_off = reason in CUT_OFF_REASONS
     if not text.strip() and not values:
-        text = "\n".join(_other_texts(message))
-    return Reply(replace_controls(text), values, reason in CUT_OFF_REASONS, refusal, usage)
+        text = "\n".join(_other_texts(message, () if cut_off else THOUGHTS))
+    return Reply(replace_controls(text), values, cut_off, refusal, usage)
 
 
-def _other_texts(message: AIMessage) -> Iterator[str]:
-    """Yield the texts in other fields of *message*, where some servers put the answer if its content is empty."""
+def _other_texts(message: AIMessage, thoughts: Sequence[str]) -> Iterator[str]:
+    """Yield the texts in other fields of *message*, where some servers put the answer if its content is empty.
+
+    *thoughts* are the names of fields with thoughts to read too.
+    """
     more = message.additional_kwargs
     calls = [more.get("function_call") or {}, *(getattr(message, "invalid_tool_calls", None) or ())]
     blocks = message.content if isinstance(message.content, list) else []
     for place in [*calls, *(block for block in blocks if isinstance(block, dict)), more]:
-        texts = (place.get(key) for key in ("arguments", "args", *THOUGHTS))
+        texts = (place.get(key) for key in ("arguments", "args", *thoughts))
         yield from (text for text in texts if isinstance(text, str) and text.strip())
 
 
