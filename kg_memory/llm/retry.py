@@ -38,14 +38,11 @@ WORDS = {name: re.compile(words, re.IGNORECASE) for name, words in read_table(__
 """Words in the errors of servers and in the replies of models, by what they mean."""
 _WAIT = re.compile(r"(?:try again|retry) (?:in|after) (\d+(?:\.\d+)?) ?(ms|s)", re.IGNORECASE)
 """The time to wait, as servers that send no header name it in the text of status 429."""
-LOOP_CLOSED = "Event loop is closed"
 MAX_REASON = 300
 MOST_CAUSES = 9  # of a failed connection, to look through for the first one
 MINUTE = 60.0
 PROBE_SECONDS = 15.0
 """The longest wait for the answer to a probe, a short request that tells whether the server is up."""
-PROBE_PAUSE = 0.1
-NEGLIGIBLE = 0.001  # waits of fewer seconds are skipped
 
 
 class QueueTimeout(Exception):
@@ -108,7 +105,7 @@ class RateLimiter:
         Raises: `QueueTimeout`, without sleeping, if the request would wait more than *max_wait* seconds.
         """
         due = self._reserve(tokens, max_wait)
-        while (seconds := max(due, self._resume_at) - self._clock()) > NEGLIGIBLE:
+        while (seconds := max(due, self._resume_at) - self._clock()) > 0.001:  # shorter waits are skipped
             yield seconds
 
     def _reserve(self, tokens: float, max_wait: float) -> float:
@@ -254,7 +251,7 @@ def blame_input(
     if failure.status == 429 or failure.rate_limited or failure.shutdown or not (is_like_outage or failure.status):
         return failure
     while limiter.is_probing and not is_like_outage:
-        yield sleeper.pause(PROBE_PAUSE)
+        yield sleeper.pause(0.1)
     refusal = limiter.refusal
     if is_like_outage or not limiter.has_probed:
         limiter.is_probing, request = True, within(min(PROBE_SECONDS, timeout or PROBE_SECONDS), probe)
@@ -364,7 +361,7 @@ def _is_transient(error: Exception, status: int | None) -> bool:
         no_credit = getattr(error, "code", None) == "insufficient_quota"
         return (status in TRANSIENT_STATUS or status >= 500) and status != 501 and not no_credit
     # A user's client keeps the connections of a closed event loop after `asyncio.run`: each fails once.
-    is_stale = isinstance(error, RuntimeError) and str(error) == LOOP_CLOSED
+    is_stale = isinstance(error, RuntimeError) and str(error) == "Event loop is closed"
     is_retryable = getattr(error, "is_retryable", False) or _names(error) & TRANSIENT_NAMES
     return bool(is_stale or is_shutdown(error) or is_retryable)
 

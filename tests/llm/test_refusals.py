@@ -15,7 +15,7 @@ from kg_memory.llm.chat import ChatModel, open_chat_model
 from kg_memory.llm.retry import RateLimiter
 from kg_memory.models.operations import Usage
 from tests.chat_server import chat_server
-from tests.faults.failing import Model, refusing
+from tests.faults.failing import PATIENT, Model, refusing
 from tests.llm.samples import ASK
 from tests.scripted import HashEmbeddings
 
@@ -70,3 +70,15 @@ async def test_reader_goes_on_once_a_refusing_server_is_mended(server, namespace
                 await asyncio.sleep(0.01)
             remote.mend()
         await reader.stop(10)
+
+
+def test_format_that_causes_server_errors_is_given_up(remote):
+    def fail(body: Any) -> Any:
+        return refusing(500) if body.get("response_format", {}).get("type") == "json_schema" else None
+
+    remote.spoil("ExtractedEntities", fail)
+    model = ChatModel(open_chat_model("m", remote.url), retry_policy=PATIENT, limiter=RateLimiter())
+    model.answer(ASK)
+    remote.asked.clear()
+    model.answer(ASK)
+    assert remote.asked == ["ExtractedEntities"]

@@ -23,7 +23,7 @@ from kg_memory.llm.embeddings import NO_KEY, http_clients, limiter_of, model_nam
 from kg_memory.llm.prompts import render_prompt, schema_text
 from kg_memory.models.operations import Usage
 from kg_memory.runtime import telemetry
-from kg_memory.runtime.effects import Ask, Call, both
+from kg_memory.runtime.effects import Ask, both
 from kg_memory.runtime.flow import Flow
 from kg_memory.text.tokenise import estimate_tokens
 
@@ -63,12 +63,11 @@ def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int 
 
     Raises: `SettingsError` if langchain or the provider's package or API key is missing.
     """
-    limits: dict[str, Any] = {"temperature": 0, "timeout": timeout, "max_retries": 0}
-    limits |= {} if max_tokens is None else {"max_tokens": max_tokens}
+    longest: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
     try:
         from langchain.chat_models import init_chat_model  # noqa: PLC0415 - optional, and slow to import
 
-        model: BaseChatModel = init_chat_model(name, **limits)
+        model: BaseChatModel = init_chat_model(name, temperature=0, timeout=timeout, max_retries=0, **longest)
     except Exception as error:
         # Errors of the providers' packages may quote their settings, such as API keys.
         why = str(error) if isinstance(error, ImportError) else type(error).__name__
@@ -205,29 +204,29 @@ class ChatModel:
         """
         temperature = self._takes_temperature
         while True:
+            fallback = self._format_after(form)
             with_schema = _append_schema(messages, ask) if form in wire.WITH_SCHEMA_TEXT else messages
+            request = wire.ChatRequest(with_schema, ask.prompt, form, temperature)
             try:
-                reply = yield from self._send(wire.ChatRequest(with_schema, ask.prompt, form, temperature))
+                reply = yield from self._send(request)
             except Exception as error:  # noqa: BLE001 - raised below
-                failure, fallback = retry.diagnose(error, secrets_of(self.model)), self._format_after(form)
+                failure = retry.diagnose(error, secrets_of(self.model))
                 if temperature and failure.status in UNSUPPORTED and "temperature" in failure.reason.lower():
                     temperature = False
                 elif fallback is not None and _is_unsupported(error, failure):
                     form = fallback
                 else:
-                    probe = self._probe(ask, form, temperature=temperature)
-                    failure = yield from retry.blame_input(
-                        failure, probe, self.limiter, self._sleeper, timeout_of(self.model)
-                    )
-                    raise to_error(failure, self.name) from failure.cause
+                    failure = yield from self._cause(failure, ask, request)
+                    if fallback is None or not (yield from self._works_as_text(failure, ask, request)):
+                        raise to_error(failure, self.name) from failure.cause
+                    form = fallback
                 continue
             self._count(reply, ask)
             self._takes_temperature = temperature
-            following = self._format_after(form)
-            if reply.is_empty and following is not None:
+            if reply.is_empty and fallback is not None:
                 log.warning("%s: empty reply from %s; trying another response format", ask.prompt.name, self.name)
                 self._empty_replies[form] += 1
-                form = following
+                form = fallback
                 continue
             # Later questions start with this format; the first is given up only after `MOST_EMPTY` empty replies.
             if self._empty_replies[self._format] == 0 or self._empty_replies[self._format] >= MOST_EMPTY:
@@ -236,10 +235,17 @@ class ChatModel:
                 raise self._refusal(ask, reply.refusal)
             return reply, form
 
-    def _probe(self, ask: Ask, form: wire.AnswerFormat, *, temperature: bool) -> Call:
-        """Return a short request in the same form, whose usage counts as that of *ask*."""
-        request = wire.make_request(self._asked, wire.ChatRequest((PROBE,), ask.prompt, form, temperature))
-        return replace(request, read=lambda result: self._count(wire.to_reply(result), ask))
+    def _cause(self, failure: retry.RequestFailure, ask: Ask, request: wire.ChatRequest) -> Flow[retry.RequestFailure]:
+        """Return *failure* with its cause, found by a short request of the form of *request*, metered as *ask*."""
+        probe = wire.make_request(self._asked, replace(request, messages=(PROBE,)))
+        probe = replace(probe, read=lambda result: self._count(wire.to_reply(result), ask))
+        return (yield from retry.blame_input(failure, probe, self.limiter, self._sleeper, timeout_of(self.model)))
+
+    def _works_as_text(self, failure: retry.RequestFailure, ask: Ask, request: wire.ChatRequest) -> Flow[bool]:
+        """Return whether *failure* is a server error, such as 500, that a request without an answer format avoids."""
+        if not failure.transient or (failure.status or 0) < 500:
+            return False
+        return not (yield from self._cause(failure, ask, replace(request, form=wire.AnswerFormat.TEXT))).transient
 
     def _count(self, reply: wire.Reply, ask: Ask) -> None:
         ask.meter(reply.usage)
