@@ -40,9 +40,8 @@ STATED = 40
 class QuestionStatistics:
     """How often the words and names of a question occur in the memory.
 
-    `frequencies`: the number of stored nodes with each word, by kind: ``{"facts": {"paris": 3}}``. `counts`: the number
-    of all nodes by kind. `subjects`: name hashes of the known entities in the question, and of the person who asks if
-    it says "I". `named`: whether the question names a known entity.
+    `frequencies`, `counts`: nodes with each word, and all nodes, by kind. `subjects`: hashes of known names in the
+    question.
     """
 
     terms: Sequence[str]
@@ -60,13 +59,8 @@ class QuestionStatistics:
 class Evidence:
     """Features of search results from which `probability` estimates whether they answer a question.
 
-    Nearness is the similarity to the question, from 0 to 1; a random message has 0.5. The defaults are typical values.
-
-    - `known`: the share of the question's words that occur in the memory.
-    - `covered`: the best BM25 score, divided by the highest possible score.
-    - `agreed`: how much the BM25 search and the vector search agree on the best result, 0 to 1.
-    - `nearest`: the nearness of the best result. `lines`: the mean nearness of the best messages.
-    - `told`: the score of the best fact stated by the subject, minus that of the best fact stated by others.
+    All are from 0 to 1, but `told` from -1: the lead of facts stated by the question's subject over those stated by
+    others.
     """
 
     known: float = 0.0
@@ -87,12 +81,7 @@ UNLIKELY, NO = 0.2, 0.1
 
 
 def read_baseline(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return the mean distance of two stored messages, and some speakers: ``{"distance": 0.4, "speakers": ["Ann"]}``.
-
-    Both come from a sample of messages. "distance" is the cosine distance of embeddings, None for fewer than two
-    messages. *model* is the embedding model, *count* the number of messages. The result is cached if *all_read*, that
-    is, if all messages have embeddings.
-    """
+    """Return the mean cosine distance of two stored messages, and some speakers, from a sample of messages."""
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
     return rows[0] if rows else {"distance": None, "speakers": []}
@@ -105,11 +94,7 @@ def weigh_evidence(
     near: Mapping[str, float] | None = None,
     baseline: Row | None = None,
 ) -> Evidence:
-    """Compute the features from which `probability` estimates whether the search results *hits* answer a question.
-
-    *asked*: statistics of the question's words. *tellers*: the speakers who stated a fact, by fact id. *near*: the
-    cosine similarity of messages to the question, by message id. *baseline*: the result of `read_baseline`.
-    """
+    """Compute the features from which `probability` estimates whether *hits* answer a question."""
     values = {"known": sum(map(asked.is_known, asked.terms)) / (len(asked.terms) or 1)}
     if not any(hits[kind].searched for kind in EVIDENCE):
         return Evidence(**values, agreed=0.0, nearest=0.0, lines=0.0)
@@ -138,11 +123,7 @@ def _subject_lead(
     speakers: Iterable[str | None],
     asked: QuestionStatistics,
 ) -> float:
-    """Return the score of the best fact stated by the question's subject, minus that of the best fact stated by others.
-
-    The result is from -1 to 1, and 0 if the question has no known subject (an entity, or the asker for "I"). *shares*:
-    scores by fact id. *tellers*: the speakers who stated a fact, by fact id. *speakers*: known speakers.
-    """
+    """Return the score of the best fact stated by the question's subject, minus that of the best by others."""
     if not asked.subjects:
         return 0.0
     best = [id_ for id_, _ in sort_scores(shares.items())[:STATED] if tellers.get(id_)]
@@ -155,11 +136,7 @@ def _subject_lead(
 
 
 def nearness(hits: Sequence[Scored], distance: float, count: int = 1) -> float:
-    """Return how similar the best *hits* are to the question, from 0 to 1; two random messages have 0.5.
-
-    *hits*: pairs ``(id, cosine similarity)``, best first. *distance*: the mean cosine distance of two messages.
-    *count*: the number of stored nodes; the larger it is, the more hits are averaged.
-    """
+    """Return how similar the best *hits* are to the question, from 0 to 1; two random messages have 0.5."""
     most = min(max(count // NEAREST_SHARE, 1), NEAREST)
     away = max(1 - fmean(score for _, score in hits[:most]), 0.0)
     usual = max(distance, LEAST_SPREAD)
@@ -182,11 +159,7 @@ def probability(evidence: Evidence) -> float:
 
 
 def judge_answerable(relevance: float | None, doubt: str, abstain_below: float) -> Answerable | None:
-    """Return whether the memory has an answer: ``yes``, ``unlikely`` or ``no``; None if *relevance* is None.
-
-    *relevance* is the probability of an answer; below *abstain_below*, the memory should not answer. *doubt* is the
-    reason for ``unlikely`` and ``no``.
-    """
+    """Return whether the memory has an answer: ``yes``, ``unlikely`` or ``no``; None if *relevance* is None."""
     if relevance is None:
         return None
     abstains = relevance < abstain_below
@@ -206,11 +179,7 @@ LONGEST_WORD = 40
 
 
 def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) -> str:
-    """Return a reason, in plain words, why the memory may have no answer to *question*: "nothing here is about Lily".
-
-    The first that applies is returned: a name in the question is not stored; another word is not stored; or similar
-    facts were stated only by others than the subject. *asked*: statistics of the question's words.
-    """
+    """Return why the memory may have no answer to *question*, such as "nothing here is about Lily", or ""."""
     if not asked.terms:
         return WORDLESS
     unknown = list(_unknown_words(question, asked))
@@ -225,10 +194,7 @@ def explain_doubt(question: str, asked: QuestionStatistics, evidence: Evidence) 
 
 
 def _unknown_words(question: str, asked: QuestionStatistics) -> Iterator[tuple[bool, str]]:
-    """Yield ``(is_name, word)`` for each word of *question* that is not stored anywhere: ``(True, "Lily")``.
-
-    A capitalised word counts as a name, unless it begins a sentence.
-    """
+    """Yield ``(is_name, word)`` for each word of *question* that is not stored anywhere: ``(True, "Lily")``."""
     for start, word in _words(question):
         if len(word) <= LONGEST_WORD and not any(map(asked.is_known, terms(word))):
             before = question[:start].rstrip()

@@ -43,10 +43,7 @@ WORDS = 2000
 
 
 def find_time(question: SearchQuery) -> Flow[QuestionTime]:
-    """Return the time that *question* asks about, from its parameters or words such as "in May"; by default, now.
-
-    Errors: `InputError` if `as_of`, `believed_at` or `during` is not a time, or if both `as_of` and `during` are given.
-    """
+    """Return the time that *question* asks about, from its parameters or words such as "in May"; by default, now."""
     time = yield from now()
     believed_at = parse_moment("believed_at", question.believed_at, time)
     window = parse_window(question.as_of, question.during, time)
@@ -60,10 +57,7 @@ def find_time(question: SearchQuery) -> Flow[QuestionTime]:
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:
-    """Parse *value*, such as "2024-05"; return its start in microseconds since the epoch. None gives *time* (now).
-
-    *name* is the parameter's name in error messages. Errors: `InputError` if *value* is not a time or has no start.
-    """
+    """Parse *value*, such as "2024-05", and return its start in microseconds since the epoch; None gives *time*."""
     if value is None:
         return time
     start = _parse_interval(name, value, time).start
@@ -73,11 +67,7 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
 
 
 def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
-    """Return the period ``(since, until)`` of `as_of` or `during`, in microseconds; None if both are None.
-
-    `as_of`: one instant. `during`: words ("2019"), or a pair of times in which None means no limit. *time*: now.
-    Errors: `InputError` if both are given, one is not a time, or the period is empty.
-    """
+    """Return the period ``(since, until)`` of `as_of` or `during`, in microseconds; None if both are None."""
     if during is None:
         if as_of is None:
             return None
@@ -110,11 +100,7 @@ def _parse_interval(name: str, value: object, time: int) -> Interval:
 def _find_in_words(
     question: str, asker: str | None, time: int, believed_at: int
 ) -> Flow[tuple[str | None, Window | None, int | None]]:
-    """Find the time words in *question*: "in May" gives ``("in May", (since, until), length of a month)``.
-
-    The result is ``(None, None, None)`` without time words. *asker*: the name of the person who asks. *time*: now.
-    *believed_at*: dates of events ("before I moved") come from facts as stored then. Times are microseconds.
-    """
+    """Find the time words in *question*: "in May" gives ``("in May", (since, until), length of a month)``."""
     words: list[str] = []
     vagueness: list[int] = []
     since, until = OPEN_START, OPEN_END + 1
@@ -134,21 +120,14 @@ def _find_in_words(
 
 
 def _subjects(event: EventTime, question: str, asker: str | None) -> list[str]:
-    """Return hashes of the names that may be the subject of *event*: for "she moved", all names in *question*.
-
-    If the event has the subject "I" or none, the *asker* is one of them.
-    """
+    """Return hashes of the names that may be the subject of *event*: for "she moved", all names in *question*."""
     about = replace_unstorable(f"{event.subject or ''} {question}")
     who = asker_keys(about, asker) if event.subject else [alias_key(replace_unstorable(asker or USER))]
     return [*name_keys(about), *who]
 
 
 def _find_around(event: EventTime, subjects: list[str], time: int, believed_at: int) -> Flow[Window | None]:
-    """Return the period before, after or during *event* ("before she moved"), by the dates of stored facts, or None.
-
-    *subjects*: hashes of the names of persons who may be meant. *time*: now. *believed_at*: use the facts as they were
-    stored at this time. All times are microseconds since the epoch.
-    """
+    """Return the period before, after or during *event* ("before she moved"), by the dates of stored facts, or None."""
     rows = yield from fetch(
         EVENTS,
         subjects=subjects,
@@ -216,19 +195,13 @@ Sentences = dict[str, str]
 
 
 def point_of(window: Window | None, believed_at: int) -> Point:
-    """Return the point in time at which to check facts: the last instant of *window*, as known at *believed_at*.
-
-    Without a *window*, or if it has no end, it is *believed_at* itself. Times are microseconds since the epoch.
-    """
+    """Return the point in time at which to check facts: the last instant of *window*, or *believed_at*."""
     until = OPEN_END if window is None else window[1]
     return Point(believed_at if until >= OPEN_END else until - 1, believed_at)
 
 
 def add_warnings(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
-    """Add warnings to *rows* of facts: `doubt` for a doubtful fact, `absent` for a fact that ended unreplaced.
-
-    A fact is doubtful at *point* (a point in time) if a fact from which it was derived has ended or was refuted.
-    """
+    """Add warnings to *rows* of facts: `doubt` for a doubtful fact, `absent` for a fact that ended unreplaced."""
     premised = [row["fact"]["id"] for row in rows if row["fact"].get("premises")]
     sentences: Sentences = {}
     doubts: Doubts = {}
@@ -242,11 +215,7 @@ def add_warnings(rows: Sequence[Row], point: Point) -> Flow[list[Row]]:
 
 
 def describe_doubt(doubt: Doubt, sentences: Mapping[str, str]) -> dict[str, Any]:
-    """Return why a fact is doubtful: ``{"since": ..., "precision": "day", "because": [{"id": ..., "sentence": ...}]}``.
-
-    ``because`` is the chain of facts from which it was derived; the last of them has ended or was refuted. *sentences*:
-    texts by fact id.
-    """
+    """Return why a fact is doubtful: ``{"since": ..., "precision": "day", "because": [{"id": ...}]}``."""
     *way, last = doubt.path
     path: list[Row] = [{"id": id_, "sentence": sentences[id_]} for id_ in way]
     path.append({"id": last, "sentence": sentences[last], "refuted": doubt.refuted})
@@ -272,10 +241,7 @@ def read_grounds(ids: Iterable[str]) -> Flow[tuple[Grounds, Sentences]]:
 
 
 def read_resting(ids: Collection[str], most: int) -> Flow[dict[str, str]]:
-    """Return up to *most* facts derived from the facts *ids*: ``{derived fact id: id of the fact it is derived from}``.
-
-    Directly derived facts come first, then the facts derived from them, and so on.
-    """
+    """Return up to *most* facts derived from the facts *ids*: ``{derived fact id: id it is derived from}``."""
     before: dict[str, str] = {}
     edge = sorted(ids)
     while edge and len(before) < most:
@@ -305,10 +271,7 @@ def _to_grounded(row: Row) -> Grounded:
 
 
 def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()) -> tuple[TimedStatement, ...]:
-    """Convert database rows of messages that state a fact to `TimedStatement` values; skip rows without a message.
-
-    *stated*: pairs ``(message id, fact id)`` of facts that a message gives as reasons, for `TimedStatement.reasons`.
-    """
+    """Convert database rows of messages that state a fact to `TimedStatement` values; skip rows without a message."""
     values = itemgetter("stated_at", "saved_at", "valid_at", "invalid_at", "reasons")
     reasons: defaultdict[str, set[str]] = defaultdict(set)
     for episode, premise in stated:
@@ -318,11 +281,7 @@ def _to_statements(rows: Iterable[Row], stated: Collection[tuple[str, str]] = ()
 
 
 def _with_warning(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tuple[str, int]], point: Point) -> Row:
-    """Return *row*, a fact in one of its periods, with the key ``doubt`` or ``absent`` if a reader should be warned.
-
-    *doubts*: why facts are doubtful, by fact id; ignored if the period has ended by *point*. *sentences*: texts by fact
-    id. *absent*: pairs ``(fact id, end)`` of periods that ended and were not replaced.
-    """
+    """Return *row*, a fact in one of its periods, with the key ``doubt`` or ``absent`` if it needs a warning."""
     id_, until = row["fact"]["id"], row["belief"]["invalid_at"]
     if (id_, until) in absent:
         return {**row, "absent": True}
@@ -333,11 +292,7 @@ def _with_warning(row: Row, doubts: Doubts, sentences: Sentences, absent: set[tu
 
 # Ended facts without a replacement
 def read_absent(episodes: Sequence[str], question: str, point: Point) -> Flow[list[Fact]]:
-    """Return facts stated by *episodes* that ended and were not replaced: "Ann has a car", which she sold.
-
-    *episodes*: message ids, best first. A fact must share a word with *question*, besides its subject's name, and must
-    have ended by *point*. At most `MOST_ABSENT` facts are returned.
-    """
+    """Return facts stated by *episodes* that ended and were not replaced: "Ann has a car", which she sold."""
     if not episodes:
         return []
     most = {"limit": MOST_ENDED, "sources": SOURCES}
@@ -354,10 +309,7 @@ def _terms_besides_subject(fact: Fact) -> set[str]:
 
 
 def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]]:
-    """Return ``{(fact id, end)}`` for the states (lasting facts) in *rows* that ended by *point* and were not replaced.
-
-    A state is replaced by a fact that supersedes it, or by the next value of the same predicate, such as LIVES_IN.
-    """
+    """Return ``{(fact id, end)}`` for the states in *rows* that ended by *point* and were not replaced."""
     ended = {(row["fact"]["id"], row["belief"]["invalid_at"]): row["fact"] for row in rows if _has_ended(row, point)}
     if not ended:
         return set()
@@ -372,9 +324,9 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact in one of its periods, is a state that has ended by *point* and waits for no review.
+    """Return whether *row*, a fact in one of its periods, is a state that has ended by *point*.
 
-    A state is a fact in the present tense, or with one value at a time: "Ann lives in Oslo", but not "Ann moved".
+    A state lasts: "Ann lives in Oslo", but not "Ann moved".
     """
     fact, belief = row["fact"], row["belief"]
     if not belief["reviewed"] or belief["invalid_at"] > point.as_of or (fact.get("kind") or "state") != "state":

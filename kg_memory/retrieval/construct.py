@@ -36,11 +36,7 @@ BEFORE_ABSENT = 3
 
 
 def construct(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Context]]:
-    """Read the best results from the database, and return ``{"context": ...}``, their text for a prompt.
-
-    *values* has the `question`, and `found` and `ranked` from earlier steps. If an answer is improbable, the context
-    may only say that the memory does not know.
-    """
+    """Read the best results from the database, and return ``{"context": ...}``, their text for a prompt."""
     return at_all(values["found"].namespaces, _construct(values, settings))
 
 
@@ -91,10 +87,7 @@ def _filters_episodes_or_facts(question: SearchQuery) -> bool:
 
 
 def _without_summaries(results: SearchResults) -> SearchResults:
-    """Return *results* with empty summaries, for a question about the past or with a filter.
-
-    Summaries do not fit such a question: they describe the present, and are written from all messages.
-    """
+    """Return *results* without summaries: these describe the present, and use messages outside of a filter."""
     entities = tuple(entity.model_copy(update={"summary": ""}) for entity in results.entities)
     communities = tuple(community.model_copy(update={"summary": ""}) for community in results.communities)
     return results.model_copy(update={"entities": entities, "communities": communities})
@@ -105,11 +98,7 @@ def _without_summaries(results: SearchResults) -> SearchResults:
 
 @dataclass(frozen=True, slots=True)
 class ResultReader:
-    """How to read results of one kind, such as facts, from the database by their ids.
-
-    `query` returns a row for each id, with the stored properties in the column `name`. `value` converts a row and a
-    score to a result, such as a `Fact`.
-    """
+    """How to read results of one kind, such as facts, from the database by their ids."""
 
     query: str
     name: str
@@ -134,10 +123,9 @@ RowsById = dict[str, list[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Winners:
-    """The best results of a search for each kind, best first, as `Fact`, `Entity`, `Community` and `Episode`.
+    """The best results of a search by kind, best first.
 
-    `absent` are facts that ended without a replacement. `texts` has the results' texts, to explain them. `fillers` are
-    ids of messages without content, such as "Noted.".
+    `absent`: facts that ended without a replacement. `fillers`: ids of messages without content, such as "Noted.".
     """
 
     values: Mapping[Kind, Sequence[Any]]
@@ -147,10 +135,7 @@ class Winners:
 
 
 def read_winners(question: SearchQuery, found: Found, ranked: Ranked) -> Flow[Winners]:
-    """Read the best results in *ranked* from the database, and return them as `Fact`, `Episode` and so on, by kind.
-
-    *found* is the result of the search step. If *question* asks for explanations, more texts are read.
-    """
+    """Read the best results in *ranked* from the database."""
     most = question.limit + (FURTHER if question.explain else 0)
     ids = {kind: ids_of(ranked.ranked.get(kind, [])[:most]) for kind in KINDS}
     if not question.explain:
@@ -176,10 +161,7 @@ def _texts(stored: Mapping[Kind, RowsById]) -> dict[Kind, dict[str, str]]:
 
 
 def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
-    """Return the database rows of the results *ids* of one *kind* as ``{id: rows}``; a fact has a row for each period.
-
-    Results that were deleted, or saved after the time ``believed_at`` of the question, are left out.
-    """
+    """Return the database rows of the results *ids* as ``{id: rows}``; a fact has a row for each period."""
     if not ids:
         return {}
     reader, instants = READERS[kind], found.instants
@@ -205,10 +187,7 @@ def _read_rows(kind: Kind, ids: Sequence[str], found: Found) -> Flow[RowsById]:
 
 
 def _read_absent(episodes: Sequence[str], question: SearchQuery, found: Found) -> Flow[list[Fact]]:
-    """Return facts stated by the messages *episodes* (ids) that ended and were not replaced: a car that was sold.
-
-    The list is empty if *question* asks for no context (text for a prompt), has a filter, or is about a period.
-    """
+    """Return facts stated by the messages *episodes* that ended and were not replaced, such as a sold car."""
     instants = found.instants
     if not question.max_tokens or question.where or instants.until - instants.since > 1:
         return []
@@ -231,11 +210,7 @@ def _to_value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _add_remarks(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
-    """Add remarks ("no longer so since May"), and the questions that they answer, to the messages *episodes*.
-
-    Messages to which remarks refer, and answers to questions in *episodes*, are inserted; as many are dropped at the
-    end. *stored*: database rows by message id.
-    """
+    """Add remarks ("no longer so since May"), and the questions that they answer, to the messages *episodes*."""
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
     answers = {pair.episode: id_ for id_, pair in asked.items()}
@@ -264,10 +239,7 @@ def _with_remarks(episode: Episode, known: Mapping[str, Row], asked: Mapping[str
 
 
 def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
-    """Return the ids of the messages in *episodes* without content, such as "Noted.".
-
-    *episodes*: database rows by id, with the previous message, because "Sure!" has content if it answers a question.
-    """
+    """Return the ids of the messages in *episodes* without content, such as "Noted."."""
     messages = {id_: row for id_, row in episodes.items() if row["episode"]["kind"] == "message"}
     fillers = set()
     for id_, row in messages.items():
@@ -278,11 +250,7 @@ def find_fillers(episodes: Mapping[str, Row]) -> set[str]:
 
 
 def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[str, Asked]:
-    """Return ``{message id: question}`` for messages that follow a message ending in a question, whoever asked it.
-
-    *episodes*: the messages to look at, and their neighbours. *beside*: database rows by message id, with the
-    neighbouring messages `before` and `after`.
-    """
+    """Return ``{message id: question}`` for messages that follow a message ending in a question."""
     pairs: dict[str, Asked] = {}
     for episode in episodes:
         row = beside.get(episode.id, {})
@@ -297,9 +265,6 @@ def pair_turns(episodes: Iterable[Episode], beside: Mapping[str, Row]) -> dict[s
 
 
 def find_question(content: str) -> str:
-    """Return the question at the end of *content*: "I moved. Where do you live?" -> "Where do you live?".
-
-    The result is "" without a question, or if the question is too long or has only stop words.
-    """
+    """Return the question at the end of *content*: "I moved. Where do you live?" -> "Where do you live?"."""
     asking = [sentence.text for sentence in split_sentences(content)[-2:] if sentence.asks]
     return asking[-1] if asking and content_stems(asking[-1]) and len(asking[-1]) <= LONGEST_QUESTION else ""

@@ -38,18 +38,12 @@ STEPS = (search, rerank, construct)
 
 
 def build(driver: Driver[Any], settings: Settings) -> StateGraph[Any, RetrievalContext, Any, Any]:
-    """Return the LangGraph graph that answers a search by the steps search, rerank and construct, not compiled yet.
-
-    *driver* runs its database reads and model requests.
-    """
+    """Return the LangGraph graph that answers a search by the steps search, rerank and construct, not compiled yet."""
     return make_pipeline(driver, settings).graph
 
 
 def make_pipeline(driver: Driver[Any], settings: Settings) -> Pipeline:
-    """Return the LangGraph graph that answers a search, with functions that convert its state to and from JSON.
-
-    *driver*: runs the database reads and model requests of its steps.
-    """
+    """Return the LangGraph graph that answers a search, with functions that convert its state to and from JSON."""
     nodes = [make_node(step, driver, settings, decode=decode, encode=encode) for step in STEPS]
     edges = dict(pairwise((START, *(node.name for node in nodes), END)))
     schemas = (RetrievalState, RetrievalContext.of(settings), RetrievalInput)
@@ -173,10 +167,7 @@ def encode(values: Mapping[str, Any]) -> Plain:
 
 
 def decode(state: Mapping[str, Any]) -> Plain:
-    """Convert the JSON values of the LangGraph state to the results of the graph's steps, the reverse of `encode`.
-
-    Errors: `InputError` if the question is missing or its options are not valid.
-    """
+    """Convert the JSON values of the LangGraph state to the results of the graph's steps, the reverse of `encode`."""
     values: Plain = {"question": SearchQuery.parse(state), "namespace": state.get("namespace", DEFAULT_NAMESPACE)}
     if "hits" in state:
         values["found"] = _FOUND.validate_python(state)

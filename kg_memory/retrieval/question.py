@@ -44,9 +44,7 @@ Stage = tuple[str, float]
 class SearchQuery:
     """A question and the validated options of its search.
 
-    `limit`: the maximum number of results of each kind. `max_tokens`: the maximum length of the context (text for a
-    prompt); 0 writes no context. `as_of`, `during` and `believed_at`: times as the user gave them, not parsed yet.
-    `recall_from`: further namespaces to search.
+    `limit`: results of each kind. `max_tokens`: length of the context; 0 writes none. Times are as the user gave them.
     """
 
     text: str
@@ -73,8 +71,7 @@ class SearchQuery:
     def parse(cls, options: Mapping[str, Any]) -> Self:
         """Return the `SearchQuery` with the *options* of a search: ``{"question": "Where is Ann?", "limit": 5}``.
 
-        An option that is None or missing gets its default. Errors: `InputError` if there is no question, an option has
-        a wrong type, or a recipe, filter or template is unknown.
+        Errors: `InputError` for an invalid option.
         """
         given = {name: options[name] for name in (*_NAMES, "question") if options.get(name) is not None}
         if "question" not in given:
@@ -118,11 +115,7 @@ def make_search_query(
     text: str, limits: Mapping[str, int], times: Mapping[str, Any], thread: str | None = None,
     how: Mapping[str, Any] = MappingProxyType({}),
 ) -> SearchQuery:  # fmt: skip
-    """Return the `SearchQuery` for the arguments of a method such as `GraphMemory.search`, after checking them.
-
-    *text*: the question. *limits*: `limit` and `max_tokens`. *times*: `as_of`, `during` and `believed_at`. *how*: all
-    other options. Errors: `InputError`.
-    """
+    """Return the `SearchQuery` for the arguments of a method such as `GraphMemory.search`, after checking them."""
     validate_name("question", text, "some words to look for")
     if thread is not None:
         validate_text("thread", thread)
@@ -139,10 +132,7 @@ def lines_within(max_tokens: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class QuestionTime:
-    """The time that a question is about: when facts must be true ("in May"), and when the memory must have known them.
-
-    `instants` has this time as parameters of database queries, `time` as shown to users. `past`: whether it has ended.
-    """
+    """The time that a question is about: when facts must be true, and when the memory must have known them."""
 
     instants: Instants
     time: QueryTime
@@ -151,12 +141,9 @@ class QuestionTime:
 
 @dataclass(frozen=True, slots=True)
 class Found(QuestionTime):
-    """The result of the search step: the candidates of each kind, such as facts, and the time of the question.
+    """The result of the search step: the candidates of each kind, and the time of the question.
 
-    `named`: ids of entities in the question. `centers`: ids of entities in its option `center`. `unread`: ids of found
-    messages whose facts are not extracted yet. `relevance`: the probability that the memory has an answer, computed
-    from `evidence`. `doubt`: why there may be no answer. `degraded`: the embedding error because of which the vector
-    search was skipped. `namespaces`: those with data, if several were searched.
+    `relevance`: the probability that the memory has an answer. `degraded`: why vectors were not searched, or None.
     """
 
     hits: Mapping[Kind, Hits]
@@ -172,11 +159,7 @@ class Found(QuestionTime):
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The result of the rerank step: ``(id, score)`` for the search results of each kind, such as facts, best first.
-
-    `stages`: the scores after each reranker, if the search explains itself: ``{"facts": {id: [("fused", 0.9),
-    ("recency", 0.8)]}}``.
-    """
+    """The result of the rerank step: ``(id, score)`` of the search results of each kind, best first."""
 
     ranked: Mapping[Kind, list[Scored]]
     stages: Mapping[Kind, Mapping[str, list[Stage]]] = field(default_factory=dict)
@@ -196,10 +179,7 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def asker_keys(question: str, asker: str | None) -> list[str]:
-    """Return ``[name hash of the asker]`` if *question* says "I", "my", "the user" or 我, otherwise ``[]``.
-
-    *asker*: the name of the person who asks; None means `USER`.
-    """
+    """Return ``[name hash of the asker]`` if *question* says "I", "my", "the user" or 我, otherwise ``[]``."""
     return [alias_key(replace_unstorable(asker or USER))] if is_first_person(question) else []
 
 
@@ -209,10 +189,7 @@ def name_keys(text: str) -> list[str]:
 
 
 def without_names(text: str, keys: AbstractSet[str]) -> str:
-    """Return *text* without the names whose hashes are in *keys*: "Where did Ann swim?" -> "Where did swim?".
-
-    The text is unchanged if only stop words would be left.
-    """
+    """Return *text* without the names whose hashes are in *keys*: "Where did Ann swim?" -> "Where did swim?"."""
     words = text.split()
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):
         for start in range(len(words) - length, -1, -1):
@@ -231,11 +208,7 @@ def _remove_unspaced_names(run: str, keys: AbstractSet[str]) -> str:
 
 
 def _possible_names(text: str) -> list[str]:
-    """Return all phrases in *text* that could be a name, in different spellings.
-
-    ``"Ann's dog" -> ["Ann's", "Ann", "dog", "Ann's dog", "Ann's-dog"]``. A phrase has up to `LONGEST_NAME` words, or up
-    to `LONGEST_UNSPACED` characters in scripts without spaces.
-    """
+    """Return all phrases in *text* that could be a name: ``"Ann's dog" -> ["Ann", "dog", "Ann's dog", ...]``."""
     words = text.split()
     if _UNSPACED.search(text):
         words += _UNSPACED.sub(" ", text).split()  # find "Ann" in "Ann住在哪里", without a space
@@ -256,10 +229,7 @@ def _has_terms(word: str) -> bool:
 
 
 def _forms(stretch: str) -> list[str]:
-    """Return all spellings of the phrase *stretch* under which a name may be stored.
-
-    ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``, ``"Ann Lee" -> ["Ann Lee", "Ann-Lee"]``.
-    """
+    """Return all spellings under which a name may be stored: ``"(Ann's)" -> ["(Ann's)", "Ann's", "Ann"]``."""
     bare = _EDGES.sub("", stretch)
     plain = without_possessive(bare)
     forms = [stretch, bare, plain, plain.replace("-", " ")]

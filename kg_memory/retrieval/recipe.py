@@ -76,7 +76,7 @@ class ByRecency(Part):
 def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
     """Return *ranking* with newer results raised: ``min(score + 1 / (1 + age * rate), 2 * score) / 2``, best first.
 
-    *ages* maps ids to days. The score of an id without an age is halved. A negative age counts as 0.
+    *ages*: in days, by id.
     """
     boosts = {id_: 1 / (1 + max(age, 0.0) * rate) for id_, age in ages.items()}
     scores = {id_: clamp(score) for id_, score in ranking}
@@ -112,10 +112,7 @@ def _is_day_or_weekend(instants: Instants) -> bool:
 
 
 def _nearness(feature: Features, instants: Instants) -> float:
-    """Return how near a fact or message is to the time of the question, from 0 (far) to 1 (at that time).
-
-    *feature* has the periods of the fact, of which the nearest counts, or the time of the message.
-    """
+    """Return how near a fact or message is to the time of the question, from 0 (far) to 1 (at that time)."""
     periods = feature.periods or [(feature.stated_at, feature.stated_at, feature.stated_at + 1)]
     return max(
         max(instants.nearness(max(since, known), until), UNSURE * instants.nearness(since, until))
@@ -125,11 +122,7 @@ def _nearness(feature: Features, instants: Instants) -> float:
 
 
 def _share_of_day(since: int, until: int, instants: Instants) -> float:
-    """Return the factor by which to lower the score of a fact that is not about the day that the question names.
-
-    It is 1 for a fact that began on that day, `LASTING` for one that began before it, and half of `LASTING` for one
-    that began after it and lasted longer than a weekend. *since*, *until*: the period of the fact, in microseconds.
-    """
+    """Return the factor, at most 1, that lowers the score of a fact not about the day that the question names."""
     if since >= instants.until and until - since > WIDTH["weekend"]:
         return LASTING / 2
     # A day in the question is one in UTC, a fact's day one in the zone of its message. If the question names an
@@ -139,11 +132,7 @@ def _share_of_day(since: int, until: int, instants: Instants) -> float:
 
 
 def limit_rank_drop(ranking: Ranking, before: Ranking) -> list[Scored]:
-    """Return *ranking*, a reranked list, reordered so that no result falls to over three times its rank in *before*.
-
-    The first in *before* stays among the first 3, the second among the first 6. Scores are raised where needed, so that
-    they still descend.
-    """
+    """Return *ranking* reordered so that no result falls to over three times its rank in *before*."""
     scores, former = dict(ranking), ids_of(sort_scores(before))
     order: dict[str, None] = {}
     for id_ in scores:
@@ -276,10 +265,7 @@ ROUTED = DEFAULT.with_(name="routed", route=True)
 
 
 def _name_recipes() -> dict[str, Recipe]:
-    """Return all named search configurations: ``{"default": DEFAULT, "recency": Recipe(...), ...}``.
-
-    The name of a reranker or of a graph traversal stands for the default recipe with it.
-    """
+    """Return all named search configurations: ``{"default": DEFAULT, "recency": Recipe(...), ...}``."""
     recipes = {recipe.name: recipe for recipe in (DEFAULT, WORDS, MEANING, HYBRID, FACTS, OVERVIEW, ROUTED)}
     for walk in WALKS:
         method = walk.model_fields["method"].default
@@ -295,11 +281,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(_name_recipes())
 
 
 def find_recipe(value: Recipe | str | Mapping[str, Any] | None) -> Recipe:
-    """Return the `Recipe` (search configuration) that *value* describes; None means the default.
-
-    *value* may be a name, such as "recency", or changes to the default, such as ``{"kinds": ("facts",)}``. Errors:
-    `InputError` for an unknown name or an invalid value.
-    """
+    """Return the `Recipe` that *value* describes: its name, or changes to the default; None means the default."""
     if value is None:
         return DEFAULT
     if isinstance(value, Recipe):

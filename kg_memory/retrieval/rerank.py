@@ -38,10 +38,7 @@ UNREAD_SHARE = 0.75
 
 
 def rerank(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Ranked]]:
-    """Return the best search results of each kind, after combining and reranking them: ``{"ranked": Ranked}``.
-
-    *values*: ``question``, and ``found`` from the search step. With ``question.explain``, all results are returned.
-    """
+    """Return the best search results of each kind, combined and reranked: ``{"ranked": Ranked}``."""
     found: Found = values["found"]
     return at_all(found.namespaces, _rerank(values["question"], found, settings))
 
@@ -77,10 +74,7 @@ def _rerank(question: SearchQuery, found: Found, settings: Settings) -> Flow[dic
 
 
 def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[str], recipe: Recipe) -> list[Scored]:
-    """Return *ranking* of messages with higher scores for *unread* messages (ids), which no model has read yet.
-
-    *words*: the results of the search by words. *ranking* and *words* are lists of ``(id, score)``.
-    """
+    """Return *ranking* of messages with higher scores for *unread* messages (ids), which no model has read yet."""
     # Without the other searches, the combined scores of unread messages are too low, even if they have the answer.
     factor = UNREAD_SHARE if recipe.fusion == "scores" else 1.0
     shares = dict(fuse([words], [1.0], recipe.fusion, recipe.rank_constant))
@@ -89,10 +83,7 @@ def lift_unread(ranking: list[Scored], words: list[Scored], unread: Collection[s
 
 
 def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Settings) -> tuple[Reranker, ...]:
-    """Return the rerankers of the recipe, except those that cannot change the ranking for this question.
-
-    `ByTime` is added if the question names a time, and `ByRecency` if the *settings* have a decay rate.
-    """
+    """Return the rerankers of the recipe, except those that cannot change the ranking for this question."""
     rerankers = question.recipe.rerankers
     if view.instants.vagueness is None:  # the question names no time
         rerankers = tuple(reranker for reranker in rerankers if not isinstance(reranker, ByTime))
@@ -107,10 +98,7 @@ def _useful_rerankers(question: SearchQuery, view: QuestionView, settings: Setti
 
 
 def _apply(reranker: Reranker, rankings: Rankings, table: Table, view: QuestionView) -> Flow[Rankings]:
-    """Return new rankings by *reranker*, only for the kinds of result, such as facts, that it reorders.
-
-    Missing features of the results, such as the age, are read from the database and added to *table*.
-    """
+    """Return new rankings by *reranker*, only for the kinds of result that it reorders."""
     kinds = [kind for kind in rankings if rankings[kind] and kind in reranker.features.kinds]
     yield from read_features_of_best(table, rankings, reranker, view)
     return {kind: reranker.rerank(rankings[kind], features_of(table, kind), view) for kind in kinds}
@@ -126,10 +114,7 @@ def _cut(rankings: Rankings, limit: int | None) -> Rankings:
 
 
 def _stages(stages: Sequence[tuple[str, Rankings]]) -> dict[Kind, dict[str, list[Stage]]]:
-    """Return the scores of each result after each stage: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``.
-
-    *stages*: ``(name of the stage, rankings after it)`` in order.
-    """
+    """Return the scores of each result after each stage: ``{"facts": {id: [("fused", 0.9), ("recency", 0.8)]}}``."""
     scores: dict[Kind, dict[str, list[Stage]]] = {kind: {} for kind in stages[0][1]}
     for stage, rankings in stages:
         for kind, ranking in rankings.items():
@@ -190,10 +175,7 @@ def features_of(table: Table, kind: Kind) -> dict[str, Features]:
 
 
 def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: QuestionView) -> Flow[Table]:
-    """Return the features, such as confidence, that *rerankers* need: ``{"facts": {id: {"confidence": 0.9}}}``.
-
-    *rankings*: the search results. Costly features are left out. Errors: `InputError` if a kind lacks a needed feature.
-    """
+    """Return the features that *rerankers* need, such as confidence: ``{"facts": {id: {"confidence": 0.9}}}``."""
     queries = dict.fromkeys(_queries(rankings, rerankers))
     key = thread_key(replace_unstorable(view.thread)) if view.thread else None
     instants = view.instants.params
@@ -214,10 +196,7 @@ def read_features(rankings: Rankings, rerankers: Sequence[Reranker], view: Quest
 
 
 def _queries(rankings: Rankings, rerankers: Sequence[Reranker]) -> Iterable[tuple[Kind, str]]:
-    """Yield ``(kind, Cypher query)`` for each query that reads features needed by *rerankers*, such as "confidence".
-
-    Kinds without results in *rankings* are skipped. Errors: `InputError` if a kind lacks a needed feature.
-    """
+    """Yield ``(kind, Cypher query)`` for each query that reads features needed by *rerankers*."""
     for reranker, kind in product(rerankers, KINDS):
         for feature in reranker.features.for_kind(kind):
             queries = [query for of, query, features in QUERIES if of == kind and feature in features]
@@ -234,10 +213,7 @@ def _rows_with_entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[d
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set ``row["hops"]`` of each search result in *table*: its distance from the entities *start* (ids), in facts.
-
-    The distance is that of the nearest entity of the result; None if it is over *max_hops*.
-    """
+    """Set ``row["hops"]`` of each search result in *table*: its distance from the entities *start*, in facts."""
     targets = {id_ for _, entities in _rows_with_entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
     for row, entities in _rows_with_entities(table, KINDS):
@@ -247,11 +223,7 @@ def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Insta
 def count_hops(
     start: Collection[str], targets: Collection[str], max_hops: int, instants: Instants
 ) -> Flow[dict[str, int]]:
-    """Return the number of facts on the shortest path from the entities *start* to others: ``{entity id: 2}``.
-
-    Counting stops when all *targets* (entity ids) are reached, or after *max_hops*. Only facts that are true at
-    *instants* count.
-    """
+    """Return the number of facts on the shortest path from the entities *start* to others: ``{entity id: 2}``."""
     hops = dict.fromkeys(sorted(start)[:MOST_ENTITIES], 0)
     edge, missing = list(hops), set(targets) - hops.keys()
     for distance in range(1, max_hops + 1):
@@ -267,10 +239,7 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Set ``row["mentions"]`` of each search result in *table*: how many times messages mention its entities.
-
-    *key*: a conversation, to count only its messages; None counts all. Facts are left unchanged.
-    """
+    """Set ``row["mentions"]`` of each search result in *table*: how many messages mention its entities."""
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _rows_with_entities(table, kinds) for id_ in entities})
     mentions = fetch(cypher.MENTIONED_IN, thread_key=key) if key else fetch(cypher.MENTIONED, ids=ids)
@@ -301,10 +270,7 @@ def _set_feature(table: Table, kind: Kind, name: str, values: Mapping[str, Any])
 
 
 def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Return the cosine similarities of all pairs of search results: ``{id: {other id: 0.91}}``.
-
-    The column `alike` of a row has the similarities to all later rows: ``"0.91 0.4"``.
-    """
+    """Return the cosine similarities of all pairs of search results: ``{id: {other id: 0.91}}``."""
     similarities: dict[str, dict[str, float]] = {row["id"]: {} for row in rows}
     for place, row in enumerate(rows, start=1):
         for later, number in zip(rows[place:], row["alike"].split(), strict=True):
@@ -313,10 +279,7 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Set ``row["answer"]`` of the results *best* (ids by kind): how well the text answers the question, from 0 to 1.
-
-    The scores are those of a cross-encoder model; None for a result without a text.
-    """
+    """Set ``row["answer"]`` of the results *best*: a cross-encoder's score of how well the text answers, 0 to 1."""
     answers = yield from in_step(fetch(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
     for kind, rows in zip(best, answers, strict=True):

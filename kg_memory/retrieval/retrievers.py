@@ -38,12 +38,7 @@ EVERYTHING = Step("", {})
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where to search for one kind of result, such as facts: the filter, the time, and the number of results.
-
-    `count`: the number of stored nodes. `limit`: the maximum number of results. `instants`: when facts must be true.
-    `names`: entity ids for the names in the filter `where`. `matching_step`: Cypher that starts a query from the nodes
-    that match the filter, used if these are few (see `narrow_scope`).
-    """
+    """Where to search for one kind of result, such as facts: the filter, the time, and the number of results."""
 
     kind: Kind
     count: int
@@ -58,11 +53,7 @@ class Scope:
         return EVERYTHING if self.where is None else filter_step(self.where, self.kind, self.names, carried)
 
     def post_filter_step(self, *carried: str) -> Step:
-        """Return a Cypher clause for use after an index search: it keeps nodes that match the filter and the time.
-
-        A fact matches the time if one of its periods fits `instants`; other nodes always do. If the query begins with
-        `matching_step`, all nodes match the filter already. *carried*: columns to pass on.
-        """
+        """Return a Cypher clause that keeps the nodes of an index search that match the filter and the time."""
         passing = EVERYTHING if self.matching_step else self.filter_step(*carried)
         return Step(passing.cypher + cypher.belief_step(self.kind, unreviewed=self.instants.unreviewed), passing.params)
 
@@ -81,9 +72,7 @@ class Scope:
     ) -> Flow[list[Scored]]:
         """Run the search *query*, and return the best `limit` results that pass the filter as ``(id, score)``.
 
-        The query parameter *param* says how many nodes to look at. It begins with *first* (0: `self.examined`). While
-        too few nodes pass the filter, the query runs again with `DEEPER` times as many, until *max_examined* is
-        reached. *min_texts*: if not 0, the least value of the query parameter ``looked``, the number of texts to score.
+        The query runs again with more nodes, up to *max_examined*, while too few nodes pass.
         """
         examined = first or self.examined
         while True:
@@ -103,10 +92,7 @@ def search_both(words: Flow[list[Scored]], meaning: Flow[list[Scored]]) -> Flow[
 
 
 def _join_reads(effect: Any) -> Flow[Any]:
-    """Run a batch of searches as one query and return ``{"id": ..., "score": ...}`` rows for each.
-
-    Any other *effect* (I/O request) is passed on unchanged. Parameters of the same name must have equal values.
-    """
+    """Run a batch of searches as one query and return ``{"id": ..., "score": ...}`` rows for each."""
     if not isinstance(effect, Reads) or len(effect.queries) == 1:
         return (yield effect)
     searches = effect.queries
@@ -117,10 +103,7 @@ def _join_reads(effect: Any) -> Flow[Any]:
 
 
 def narrow_scope(scope: Scope) -> Flow[Scope]:
-    """Set `matching_step` of *scope* to Cypher that finds the nodes matching its filter, if at most `FEW` match.
-
-    Otherwise *scope* is returned unchanged, as it is for a filter that has only ``$or`` and ``$not``.
-    """
+    """Set `matching_step` of *scope* to Cypher that finds the nodes matching its filter, if at most `FEW` match."""
     if scope.where is None or not scope.count:
         return scope
     first = start_step(scope.where, scope.kind, scope.names)
@@ -169,11 +152,7 @@ Frequencies = Mapping[Kind, Mapping[str, int]]
 def search_words(
     scope: Scope, frequencies: Mapping[str, int], documents: int, average: float | None
 ) -> Flow[list[Scored]]:
-    """Return the nodes whose texts match the words of a question best, as ``(id, BM25 score)``, best first.
-
-    *frequencies* maps each word to the number of nodes that contain it. *documents*: the number of all nodes.
-    *average*: the mean length of their texts.
-    """
+    """Return the nodes whose texts match the words of a question best, as ``(id, BM25 score)``, best first."""
     terms = weigh_terms(frequencies, documents)
     if not terms or not scope.count:
         return []
@@ -199,19 +178,12 @@ def search_words(
 
 
 def weigh_terms(frequencies: Mapping[str, int], documents: int) -> list[Params]:
-    """Return the words of a question with their BM25 weights, rarest first: ``[{"term": "oslo", "idf": 5.1}]``.
-
-    *frequencies* maps each word to the number of nodes that contain it. *documents* is the number of all nodes.
-    """
+    """Return the words of a question with their BM25 weights, rarest first: ``[{"term": "oslo", "idf": 5.1}]``."""
     return [{"term": term, "idf": rarity(often, documents)} for often, term in _rarest_first(frequencies)]
 
 
 def measure_leading(frequencies: Mapping[str, int], factor: float = 1.0) -> tuple[int, int]:
-    """Return how many of the rarest words to look up in the index, and how many index entries they have: ``(3, 4200)``.
-
-    *frequencies*: the number of index entries of each word. The total is limited to ``MOST_POSTINGS * factor``, but the
-    rarest word is always used. *factor*: 1, or more for a graph so large that more entries are worth looking up.
-    """
+    """Return how many of the rarest words to look up in the index, and their index entries: ``(3, 4200)``."""
     count = postings = 0
     for often, _ in _rarest_first(frequencies)[:MOST_WEIGHED]:
         if count and postings + often > MOST_POSTINGS * factor:
@@ -221,11 +193,9 @@ def measure_leading(frequencies: Mapping[str, int], factor: float = 1.0) -> tupl
 
 
 def pick_rare(frequencies: Mapping[str, int], texts: int, factor: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return the words by which to preselect texts for scoring: rare words, and pairs of less rare words.
+    """Return the words by which to preselect texts: ``(rare words, pairs of less rare words)``, or two empty lists.
 
-    Example: ``(["oslo"], [["sister", "violin"]])``; a text is scored if it has a rare word or both words of a pair.
-    Both lists are empty if a preselection would not save time. *frequencies*: the number of texts that contain each
-    word. *texts*: the most texts that the rare words may select in total. *factor*: as in `measure_leading`.
+    A text is scored if it has a rare word or both words of a pair: ``(["oslo"], [["sister", "violin"]])``.
     """
     count, postings = measure_leading(frequencies, factor)
     terms = _rarest_first(frequencies)[:count]
@@ -249,10 +219,7 @@ def rarity(frequency: int, documents: int) -> float:
 
 
 def coverage(best: float, frequencies: Mapping[str, int], terms: Sequence[str], documents: int) -> float:
-    """Return the BM25 score *best* divided by the score of a text with all *terms*, from 0 to 1.
-
-    *frequencies* maps each word to the number of nodes that contain it. *documents* is the number of all nodes.
-    """
+    """Return the BM25 score *best* divided by the score of a text with all *terms*, from 0 to 1."""
     most = sum(rarity(frequencies.get(term, 0), documents) for term in terms)
     return min(best / most, 1.0) if most else 0.0
 
@@ -306,22 +273,14 @@ USUAL = "What is it?"
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A linear transformation of question embeddings that removes the content common to all messages of a namespace.
-
-    `center`: the mean of the message embeddings. `directions`: their first principal components, as rows. `shares`: the
-    factors, 0 to 1, by which these components are scaled.
-    """
+    """A linear transformation of question embeddings that removes the content common to all messages."""
 
     center: Array
     directions: Array
     shares: Array
 
     def apply(self, vector: Vector, usual: Vector) -> Vector:
-        """Return the question embedding *vector* with less weight on the content common to all messages.
-
-        *usual* is the embedding of `USUAL`, a question without content. The result has length 1. A vector of another
-        dimension is returned unchanged.
-        """
+        """Return the question embedding *vector* with less weight on the content common to all messages."""
         import numpy as np  # noqa: PLC0415 - importing takes 0.1 s
 
         if len(vector) != len(self.center):
@@ -336,10 +295,7 @@ TINY = 1e-6
 
 
 def sharpen(vector: Vector, count: int) -> Flow[Vector]:
-    """Return the question embedding *vector* with less weight on the content common to all messages; see `Contrast`.
-
-    *count* is the number of stored messages; below `LEAST`, *vector* is returned unchanged.
-    """
+    """Return the question embedding *vector* with less weight on the content common to all messages; see `Contrast`."""
     if count < LEAST:
         return vector
     model = yield EmbeddingModel()
@@ -356,10 +312,7 @@ def growth(count: int) -> int:
 
 
 def fit_contrast(rows: Sequence[Row]) -> Contrast | None:
-    """Compute a `Contrast`, which removes the common content of messages from questions, from a sample of messages.
-
-    *rows*: the messages, with embeddings in ``vector``. Returns None for fewer than `LEAST`, or if all are equal.
-    """
+    """Compute a `Contrast` from a sample of messages; None for fewer than `LEAST`, or if all are equal."""
     import numpy as np  # noqa: PLC0415
 
     if len(rows) < LEAST:

@@ -48,14 +48,7 @@ RECENT = 4
 class Lookup:
     """The data that is read before a search: embeddings, word statistics, and the entities that the question names.
 
-    - `text`: the question, with the asker's name in place of "I" if this name is stored.
-    - `asked`: how often the question's words are stored. `lengths`: the mean length of texts by kind.
-      `share_statistics` changes both to the figures of all searched namespaces.
-    - `sizes`: the number of stored nodes by kind, in this namespace only.
-    - `vector`: the embedding of `text`. `episode_vector`: a variant of it for searching messages.
-    - `centers`: hashes of the names in the option `center`. `known`: hashes of names in the question that are stored.
-    - `origins`: the entities from which to follow facts. `names`: entity ids for names in the filter, by name hash.
-    - `any_unread`: whether some messages await extraction. `degraded`: the embedding error, or None.
+    `episode_vector`: the question's embedding without names of people. `centers`, `known`: hashes of names.
     """
 
     text: str
@@ -73,11 +66,7 @@ class Lookup:
 
 
 class Searched(NamedTuple):
-    """The results of the search of one namespace by words and by meaning: `hits`, by kind.
-
-    `scopes`: the filter, words and limits of the search, by kind. `baseline`: the usual distance of two messages, from
-    `read_baseline`; None if it is not needed.
-    """
+    """The results of the search of one namespace by words and by meaning: `hits`, by kind."""
 
     scopes: Mapping[Kind, retrievers.Scope]
     hits: Mapping[Kind, Hits]
@@ -85,11 +74,7 @@ class Searched(NamedTuple):
 
 
 def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Found]]:  # noqa: ARG001 - a step
-    """Step 1 of retrieval: return candidate facts, entities, communities and messages as ``{"found": Found(...)}``.
-
-    *values*: ``{"question": SearchQuery(...), "namespace": "ann"}``. Errors: `InputError` if a time cannot be parsed,
-    or an entity in `center` is unknown.
-    """
+    """Step 1 of retrieval: return candidate facts, entities, communities and messages as ``{"found": Found(...)}``."""
     question: SearchQuery = values["question"]
     time = yield from find_time(question)
     found = yield from find_candidates(question, time, question.namespaces(values["namespace"]))
@@ -101,12 +86,7 @@ def search(values: Mapping[str, Any], settings: Settings) -> Flow[dict[str, Foun
 def find_candidates(question: SearchQuery, time: QuestionTime, namespaces: Sequence[str]) -> Flow[Found]:
     """Return the facts, entities, communities and messages that may answer *question*, and how probably they do.
 
-    The result for several *namespaces* is as if one namespace held the data of all. The weight of a word depends on how
-    often all of them together contain it. All messages are compared with the same embedding of the question. The graph
-    is followed only from the results that are the best of all namespaces.
-
-    *time*: the time that the question is about. The probability is None if facts and messages are not searched by
-    words. Errors: `InputError` if no namespace knows an entity in `center`.
+    Several *namespaces* are ranked as if one namespace held the data of all.
     """
     read = yield from every([at(namespace, _look_up(question, time)) for namespace in namespaces], GRAPHS_AT_ONCE)
     found = {namespace: lookup for namespace, lookup in zip(namespaces, read, strict=True) if lookup}
@@ -133,10 +113,7 @@ def _require_centers(question: SearchQuery, lookups: Collection[Lookup]) -> None
 
 
 def share_statistics(lookups: Sequence[Lookup], embedded: Lookup) -> list[Lookup]:
-    """Return *lookups* (data read before a search, one for each namespace), prepared for one ranking of all results.
-
-    Each gets the word counts of all namespaces together, and the question's vectors from *embedded*, one of them.
-    """
+    """Return *lookups*, one for each namespace, with the word counts of all and one embedding of the question."""
     counts = {kind: sum(one.sizes[kind] for one in lookups) for kind in KINDS}
     frequencies: dict[Kind, Counter[str]] = {}
     for one in lookups:
@@ -163,10 +140,7 @@ def _mean_length(kind: Kind, lookups: Sequence[Lookup]) -> float | None:
 
 
 def merge_found(founds: Sequence[Found]) -> Found:
-    """Join the candidates found in several namespaces: one ranking by words, one by meaning, one by graph distance.
-
-    The probability that the search found an answer is the highest of theirs.
-    """
+    """Join the candidates found in several namespaces: one ranking by words, one by meaning, one by graph distance."""
     best = max(founds, key=lambda found: found.relevance or 0.0)
     lists: dict[str, Any] = {
         name: [id_ for found in founds for id_ in getattr(found, name)] for name in ("named", "centers", "unread")
@@ -186,10 +160,7 @@ def _depth(kind: Kind, limit: int) -> int:
 
 
 def _search_namespace(question: SearchQuery, time: QuestionTime, lookup: Lookup) -> Flow[Searched]:
-    """Search one namespace by words and by meaning.
-
-    *lookup*: the data read from it before, such as the counts of the question's words. *time*: when results must hold.
-    """
+    """Search one namespace by words and by meaning."""
     recipe, asked = question.recipe, lookup.asked
     scopes = yield from _measure_scopes(lookup, question, time)
     searches: list[Flow[Any]] = []
@@ -214,10 +185,7 @@ def _search_namespace(question: SearchQuery, time: QuestionTime, lookup: Lookup)
 def _follow_graph(
     question: SearchQuery, time: QuestionTime, lookup: Lookup, searched: Searched, best: Mapping[Kind, Hits]
 ) -> Flow[Found]:
-    """Return the results of one namespace that are among *best*, and those found from them along the graph.
-
-    *searched*: the results of this namespace by words and by meaning. *best*: the best of all namespaces, by kind.
-    """
+    """Return the results of one namespace that are among *best*, and those found from them along the graph."""
     recipe, scopes = question.recipe, searched.scopes
     hits = {kind: _keep_best(own, best[kind], _depth(kind, question.limit)) for kind, own in searched.hits.items()}
     asked, named = lookup.asked, lookup.origins.named
@@ -256,10 +224,7 @@ def _searchable_text(question: SearchQuery) -> str:
 
 
 def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
-    """Read the data that is needed before the search of one namespace, such as word counts and named entities.
-
-    Return None if *question* has no words or the namespace is empty.
-    """
+    """Read word counts and named entities before the search of one namespace; None if there is nothing to search."""
     text = _searchable_text(question)
     if not text:
         return None
@@ -304,11 +269,7 @@ def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
 
 
 def _embed(lookup: Lookup, recipe: Recipe) -> Flow[Lookup]:
-    """Return *lookup* with the embeddings of its question: `vector`, and `episode_vector` without names of people.
-
-    If the model fails, `degraded` is set to its error; if *recipe* searches only by meaning, the error is raised.
-    Errors: `EmbeddingMismatch` if the stored vectors are those of another model.
-    """
+    """Return *lookup* with the embeddings of its question, or with `degraded`, the error of the model."""
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return lookup
     weights = recipe.weights("episodes")
@@ -328,20 +289,13 @@ def _embed(lookup: Lookup, recipe: Recipe) -> Flow[Lookup]:
 
 
 def _without_asker(question: str, asker: Sequence[str], centers: Sequence[str], named: Sequence[Row]) -> Sequence[Row]:
-    """Return the entities *named* in *question*, without the asker if other entities are the subject.
-
-    "Where does my sister Lily live?" is about Lily only. *asker*, *centers*: hashes of names; entities with a name in
-    *centers* stay.
-    """
+    """Return the entities *named* in *question*, without the asker if others are the subject ("my sister Lily")."""
     others = [row for row in named if not set(row["keys"]) <= {*asker} - {*centers}]
     return others if asker and others and not is_subject(question) else named
 
 
 def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.Frequencies:
-    """Return how many nodes of each kind contain each word: ``{"facts": {"paris": 3}}``.
-
-    *rows*: the results of the query `word_statistics`. *unused*: words to leave out.
-    """
+    """Return how many nodes of each kind contain each word: ``{"facts": {"paris": 3}}``."""
     frequencies: dict[Kind, dict[str, int]] = {}
     for kind, pairs in (item for row in rows for item in row["often"].items()):
         frequencies[kind] = {word: often for word, often in pairs if word not in unused}
@@ -349,11 +303,7 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.F
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return one or two queries that count the nodes with each of *words*, of the kinds that *recipe* finds by words.
-
-    The first query also returns the entities with a name in *keys* (hashes of names), as named at *instants*; the last
-    one, whether facts of some messages are not extracted yet.
-    """
+    """Return one or two queries that count the nodes with each of *words*, of the kinds found by words."""
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
     parts = [("episodes",), tuple(others)] if 0 < len(others) < len(kinds) else [tuple(kinds)]

@@ -61,8 +61,7 @@ PERSON = 0.6
 class Origins:
     """The entities from which a graph search starts: named in the question, or mentioned in the latest messages.
 
-    *named*, *recent*: database rows of entities. *parts*: ids of the entities located in a place, by its id (Paris ->
-    Montmartre). *episodes*: the number of stored messages. *seeds*: the best entities found.
+    *parts*: ids of the entities in a place, by its id (Paris -> Montmartre). *seeds*: the best entities found.
     """
 
     named: Sequence[Row]
@@ -86,11 +85,9 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The facts, entities, communities and episodes (messages) in the graph near the first search results.
+    """The facts, entities, communities and episodes in the graph near the first search results.
 
-    `links`: facts by id. `activity`, `communities`: how near entities and communities are to the start, as weights by
-    id. `named`: ids of the entities that a fact's sentence names, by fact id. `episodes`: rows with speaker and
-    mentions, by id.
+    `activity`, `communities`: how near entities and communities are to the start, as weights by id.
     """
 
     links: Links
@@ -111,12 +108,7 @@ def look_around(
     statements: bool = True,
     episode_details: bool = True,
 ) -> Flow[Surroundings]:
-    """Return the facts, entities, communities and episodes (messages) in the graph near the search results *hits*.
-
-    *origins*: the entities from which to follow facts. *scopes*: the kinds to search. *vector*: the question's
-    embedding. *instants*: when facts must be true. *statements*: also read the messages that state the found facts.
-    *episode_details*: also read the speaker, mentions and similarity of the found messages.
-    """
+    """Return the facts, entities, communities and episodes in the graph near the search results *hits*."""
     walks = any(recipe.weights(kind).graph for kind in scopes)
     start: dict[str, float] = {}
     if walks:
@@ -142,11 +134,7 @@ def look_around(
 def add_graph_hits(
     hits: Mapping[Kind, Hits], recipe: Recipe, scopes: Mapping[Kind, Scope], origins: Origins, around: Surroundings
 ) -> Flow[dict[Kind, Hits]]:
-    """Return *hits*, search results by kind, with the results of the search along the graph added.
-
-    *around*: from `look_around`. *recipe*: which kinds to search along the graph. *scopes*: the filter for each kind.
-    *origins*: the entities that the question names.
-    """
+    """Return *hits*, search results by kind, with the results of the search along the graph added."""
     hits = dict(hits)
     kinds = [kind for kind in scopes if recipe.weights(kind).graph]
     if not kinds:
@@ -184,20 +172,14 @@ def find_seeds(origins: Origins) -> dict[str, float]:
 
 
 def walk_from(walk: Walk, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-    """Follow facts from the entities *start*; return (facts by id, weights of all entities reached, by id).
-
-    *walk*: the strategy, such as `BreadthFirst`. *start*: weights by entity id. *instants*: when facts must be true.
-    """
+    """Follow facts from the entities *start*; return the facts and the weights of entities reached, by id."""
     return (yield from walk.walk(start, instants)) if start else ({}, {})
 
 
 def read_fact_links(
     ids: Sequence[str], things: Sequence[str], instants: Instants
 ) -> Flow[tuple[Links, dict[str, Sequence[str]]]]:
-    """Return the facts *ids*, together with the facts whose sentence names one of the entities *things* (ids).
-
-    The first value has all of these facts by id. The second has the ids of the named entities by fact id.
-    """
+    """Return the facts *ids* and the facts whose sentence names one of *things*; and the entities named, by fact id."""
     if not ids and not things:
         return {}, {}
     params = {"things": list(things), "most": SELDOM, **instants.params} if things else {}
@@ -210,11 +192,7 @@ def read_fact_links(
 
 
 def _read_details(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Vector | None) -> Flow[dict[str, Row]]:
-    """Return a database row for each of the found messages *episodes*, by id: ``{"m1": {"speaker": "Ann", ...}}``.
-
-    `mentions`: whether the message mentions an entity in *named* (name hashes by entity id). `unread`: whether its
-    facts are not extracted yet. `nearness`: its similarity to the embedding *vector*, or None.
-    """
+    """Return a database row for each of the found messages *episodes*, by id: ``{"m1": {"speaker": "Ann", ...}}``."""
     nearest = ids_of(episodes.meaning)[:NEAREST]
     query = cypher.episode_details(mentions=bool(named), nearness=vector is not None and bool(nearest))
     params = {"entities": list(named), "nearest": nearest, "vector": vector}
@@ -222,10 +200,7 @@ def _read_details(episodes: Hits, named: Mapping[str, Sequence[str]], vector: Ve
 
 
 def _read_statements(facts: Iterable[str], links: Links) -> Flow[Mapping[str, Mapping[str, str | None]]]:
-    """Return the messages that state each of *facts* (ids), with their speakers: ``{fact id: {message id: speaker}}``.
-
-    Statements of facts in *links* are not read from the database again.
-    """
+    """Return the messages that state each of *facts*, with their speakers: ``{fact id: {message id: speaker}}``."""
     known = {id_: links[id_].statements for id_ in facts if id_ in links}
     missing = [id_ for id_ in facts if known.get(id_) is None]
     rows = yield from read_if(missing, cypher.facts_with_links(), ids=missing)
@@ -255,11 +230,7 @@ def score_episodes(
     named: Mapping[str, Sequence[str]],
     candidates: Mapping[str, Row],
 ) -> dict[str, float]:
-    """Return ``{episode id: score}`` for the episodes (messages) that state *facts* or concern a *named* entity.
-
-    *facts*: scores by id. *statements*: ``{fact id: {episode id: speaker}}``. *named*: ``{entity id: name
-    hashes}``. *candidates*: episode rows, with speakers and mentions.
-    """
+    """Return ``{episode id: score}`` for the episodes that state *facts* or concern a *named* entity."""
     shares: dict[str, float] = {}
     speaker_of = {id_: row["speaker"] for id_, row in candidates.items()}
     for fact, score in facts.items():
@@ -315,10 +286,7 @@ class BreadthFirst(Part):
     many of the latest."""
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Return the facts up to `max_hops` steps away from *start*, and the weights of all entities reached.
-
-        *start*: weights by entity id, halved after one step.
-        """
+        """Return the facts up to `max_hops` steps away from *start*, and the weights of all entities reached."""
         row = yield from _read_walk(list(start), instants, self.max_hops, self.facts_a_hop, NEIGHBOURS)
         statements = parse_statements(row.get("statements", ""))
         links: Links = {}
@@ -332,11 +300,7 @@ class BreadthFirst(Part):
 
 
 def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: int = MOST_SORTED) -> Flow[Links]:
-    """Return facts about the entities *ids* that are true at *instants*, up to *facts* for each entity, by fact id.
-
-    The facts stated nearest to the time of the question are chosen. Of an entity with more than *max_sorted* facts,
-    only an arbitrary *max_sorted* are considered.
-    """
+    """Return up to *facts* true facts about each of the entities *ids*, nearest to the question's time, by fact id."""
     row = yield from _read_walk(ids, instants, 1, facts, 0, max_sorted)
     return parse_links(row.get("links1", ""), parse_statements(row.get("statements", "")))
 
@@ -344,11 +308,7 @@ def read_near(ids: Sequence[str], instants: Instants, facts: int, max_sorted: in
 def _read_walk(
     ids: Sequence[str], instants: Instants, hops: int, facts: int, neighbours: int, most: int = MOST_SORTED
 ) -> Flow[Row]:
-    """Follow facts from the entities *ids* for *hops* steps, and return a row with a text of the facts of each step.
-
-    *instants*: when facts must be true. *facts*: the most facts per entity in the first step, halved in each further
-    step. *neighbours*: the most neighbours of *ids* to read. *most*: the most facts to sort.
-    """
+    """Follow facts from the entities *ids* for *hops* steps, and return a row with a text of the facts of each step."""
     limits = {f"limit{hop}": max(facts >> (hop - 1), 1) for hop in range(1, hops + 1)}
     depths = {name.replace("limit", "depth"): limit * LOOKED_THROUGH for name, limit in limits.items()}
     around = instants.since if instants.since > OPEN_START and instants.until < OPEN_END else instants.until
@@ -358,11 +318,7 @@ def _read_walk(
 
 
 def _neighbours(near: Links, origins: Mapping[str, float], reached: Mapping[str, float]) -> Activity:
-    """Return the `NEIGHBOURS` entities that share the most facts with *origins*: ``{entity id: weight}``.
-
-    The weight of an entity is the highest weight of an origin with which it shares a fact. *near*: the facts by id.
-    *origins*: weights by entity id. *reached*: entities to leave out.
-    """
+    """Return the `NEIGHBOURS` entities that share the most facts with *origins*: ``{entity id: weight}``."""
     shared = Counter([id_ for link in near.values() for id_ in link.entities if id_ not in reached])
     weights = {id_: 0.0 for id_, _ in sort_scores(shared.items())[:NEIGHBOURS]}
     for link in near.values():

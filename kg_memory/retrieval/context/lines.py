@@ -25,11 +25,7 @@ LONGEST_REFERENCE = 32
 
 @dataclass(frozen=True, slots=True)
 class FactLine:
-    """The parts of the line that shows a fact in a context (text for a prompt), escaped and without line breaks.
-
-    `when`: its dates in words, from `begin` to `end`. `sources`: the messages that state it. `mark` and `standing`:
-    warnings, such as "disputed", or empty.
-    """
+    """The parts of the line that shows a fact in a context, escaped and without line breaks."""
 
     text: str
     when: str
@@ -63,11 +59,7 @@ class CommunityLine:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """The parts of the line that shows an episode (stored message) in a context (text for a prompt), escaped.
-
-    `when` is its day and time. `asked` is the question that it answers, or empty. `remarks` are about its facts: "no
-    longer so since May 2023".
-    """
+    """The parts of the line that shows an episode in a context, escaped and without line breaks."""
 
     text: str
     day: str
@@ -80,11 +72,7 @@ class EpisodeLine:
 
 @dataclass(frozen=True, slots=True)
 class LineMaker:
-    """Converts search results to the parts of context lines: texts on one line, escaped and shortened.
-
-    A text over `length` characters is cut around `words`, the words of the question. `now` decides which facts have
-    ended. `home`: the namespace whose results are not marked by the name of their namespace.
-    """
+    """Converts search results to the parts of context lines: texts on one line, escaped and shortened."""
 
     escape: Callable[[str], str]
     words: frozenset[str] = frozenset()
@@ -93,10 +81,7 @@ class LineMaker:
     home: str | None = None
 
     def make(self, group: Sequence[Value]) -> FactLine | EntityLine | CommunityLine | EpisodeLine:
-        """Return the context line for *group*, results with equal content: the text of the first, the sources of all.
-
-        Errors: `TypeError` if the first is not a fact, entity, community or episode.
-        """
+        """Return the context line for *group*, results with equal content: text of the first, sources of all."""
         match group[0]:
             case Fact() as first:
                 return self._make_fact_line(first, (value for value in group if isinstance(value, Fact)))
@@ -109,10 +94,7 @@ class LineMaker:
         raise TypeError(f"expected a Fact, Entity, Community or Episode, got {type(group[0]).__name__}")
 
     def _mark(self, value: Fact | Episode | Entity | Community, text: str | None = None) -> str:
-        """Return *text* (by default, the name of *value*) after its namespace, if that is not `home`: "[team] Acme".
-
-        A text of `home` that begins with a bracket is marked too, so that it cannot pass for one of another namespace.
-        """
+        """Return *text* (by default, the name of *value*) after its namespace, if that is not `home`: "[team] Acme"."""
         text = self._clean(vars(value)["name"]) if text is None else text
         is_plain = value.namespace == self.home and not text.startswith("[")
         return text if value.namespace is None or is_plain else f"[{self._clean(value.namespace)}] {text}"
@@ -128,10 +110,7 @@ class LineMaker:
         return FactLine(text, when, begin, end, tuple(dict.fromkeys(sources)), confidence, first.mark, standing)
 
     def _standing(self, fact: Fact) -> str:
-        """Return why *fact* is doubtful, or "": ``'doubtful since May 2023: "Ann works at Acme" ended'``.
-
-        For a fact that ended without a successor, the result is "nothing known in its place".
-        """
+        """Return why *fact* is doubtful, or "": ``'doubtful since May 2023: "Ann works at Acme" ended'``."""
         if fact.doubtful_since is None or not fact.doubtful_because:
             return "nothing known in its place" if fact.absent else ""
         premise = fact.doubtful_because[-1]
@@ -183,11 +162,7 @@ class LineMaker:
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return the dates of *fact*, as words to append to the line of the message *episode*: "since May 2023, disputed".
-
-    The result is "" if *fact* began on the day of the message, has not ended by *now*, and is neither disputed nor
-    unreviewed.
-    """
+    """Return the dates of *fact*, as words to append to the line of its message: "since May 2023, disputed"."""
     is_over = any(remark.at for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
     disputed = fact.mark in ("disputed", "not reviewed")
@@ -201,10 +176,7 @@ def id_of(value: Value) -> str:
 
 
 def result_text(value: Value) -> str:
-    """Return the beginning of a search result's text on one line: a fact's sentence, or an entity's name.
-
-    Errors: `TypeError` if *value* is not a fact, entity, community or episode.
-    """
+    """Return the beginning of a search result's text on one line: a fact's sentence, or an entity's name."""
     match value:
         case Fact():
             text = value.sentence
@@ -218,11 +190,7 @@ def result_text(value: Value) -> str:
 
 
 def tell_episode(episode: Episode, most: int | None = None) -> tuple[str, str]:
-    """Return ``(text, speaker)`` of a stored message or text for display in a context: ``("I moved.", "Ann")``.
-
-    The text is cut after *most* characters (None: not cut), and encoded data in it is hidden. Facts declared by an
-    application are shown as sentences and not cut, with the speaker "declared by Ann".
-    """
+    """Return ``(text, speaker)`` of a stored message for display: ``("I moved.", "Ann")``."""
     if episode.kind != "fact":
         return hide_payloads(episode.content[:most], episode.kind), episode.speaker or ""
     by = episode.speaker or episode.source
@@ -244,11 +212,7 @@ def escape_brackets(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """How to format the lines of one kind, such as facts, in a context (text for a prompt).
-
-    `line` converts parts, such as a `FactLine`, to text. `begin` and `end` enclose all lines. `heading` returns the
-    heading of a line, such as its day.
-    """
+    """How to format the lines of one kind, such as facts, in a context."""
 
     line: Callable[[Any], str]
     begin: str = ""
@@ -275,10 +239,7 @@ class Template:
 
 
 def make_sections(marks: Mapping[Kind, Marker], **lines: Callable[[Any], str]) -> dict[Kind, Section]:
-    """Return the sections of a template by kind: ``{"facts": Section(...), ...}``.
-
-    *marks* has the texts before and after the lines of a kind, *lines* the function that writes a line.
-    """
+    """Return the sections of a template by kind: ``{"facts": Section(...), ...}``."""
     return {kind: Section(lines[kind], mark.begin, mark.end) for kind, mark in marks.items()}
 
 

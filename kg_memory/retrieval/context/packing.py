@@ -49,20 +49,13 @@ KINDS_OF: Mapping[type[Value], Kind] = dict(zip((Fact, Entity, Community, Episod
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The lines chosen for a context (text for a prompt), by kind, and the reasons for leaving out other results.
-
-    `left_out` maps kind and id to a reason: ``{("facts", id): "no room within max_tokens"}``.
-    """
+    """The lines chosen for a context, by kind, and the reasons for leaving out other results."""
 
     lines: Mapping[Kind, list[Line]]
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
     def find_duplicate(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of an already chosen line with the same content as *line*, or None.
-
-        The content is the same if the texts are equal, or if one line says all that the other says. *repeats*: ids of
-        the facts that a message or entity only repeats, as ``{("episodes", id): {fact ids}}``.
-        """
+        """Return the id of an already chosen line that says all that *line* says, or None."""
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):
             is_equal = (chosen.kind, chosen.text) == (line.kind, line.text)
@@ -71,11 +64,7 @@ class Choice:
         return None
 
     def cost(self, line: Line, sections: Mapping[Kind, int]) -> int:
-        """Return how many tokens the context grows by if *line* is added, with its headings.
-
-        *sections*: tokens of the texts around each section, ``{"facts": 12}``; only the first line of a section adds
-        them.
-        """
+        """Return how many tokens the context grows by if *line* is added, with its headings."""
         own = self.lines[line.kind]
         is_new = line.heading and all(line.heading != each.heading for each in own)
         heading = token_cost(f"{line.heading} 00:00 UTC\n") if is_new else 0
@@ -83,11 +72,7 @@ class Choice:
 
 
 def _take_turns(groups: Groups) -> Iterator[tuple[Kind, Group]]:
-    """Yield ``(kind, group)`` in the order in which groups, each shown on one line, are added to the context.
-
-    The kinds take turns, in proportion to their numbers in `SHARES`. The best fact comes first, unless it only quotes a
-    message.
-    """
+    """Yield ``(kind, group)`` in the order in which groups are added to the context; the kinds take turns."""
     turns: list[tuple[float, int, Kind]] = []
     for kind, own in groups.items():
         for place, group in enumerate(own):
@@ -121,10 +106,7 @@ def choose(
 ) -> Choice:
     """Return the best lines of a context that fit into *room* tokens.
 
-    - *groups*: the results by kind, best first; a group of results shares a line.
-    - *write*: converts a group and a maximum number of characters to a line.
-    - *sections*: tokens of the texts around each section, ``{"facts": 12}``.
-    - *repeats*: see `find_repeats`; a line that repeats a chosen line is left out.
+    *groups*: results by kind, best first; the results of a group share a line. *sections*: tokens around each section.
     """
     choice, long = Choice({kind: [] for kind in groups}), room * (1 - WHOLE)
     done: set[int] = set()  # groups by identity: an episode may be in two queues, and one fact has several periods
@@ -173,11 +155,7 @@ def group_results(results: SearchResults) -> dict[Kind, list[Group]]:
 
 
 def find_repeats(results: SearchResults) -> Repeats:
-    """Find results that add nothing to the facts found: ``{("episodes", id): {ids of the facts that say the same}}``.
-
-    An entity adds nothing to a fact that names the entity and contains the entity's whole summary. A message adds
-    nothing to a fact about its speaker that contains all words of the message and begins on the message's day.
-    """
+    """Find results that only repeat facts found: ``{("episodes", id): {ids of the facts that say the same}}``."""
     repeats: dict[tuple[Kind, str], frozenset[str]] = {}
     sentences = [(fact, join_words(fact.sentence)) for fact in results.facts]
     for entity in results.entities:
@@ -239,11 +217,7 @@ def _only_repeats(episode: Episode, fact: Fact, quote: str) -> bool:
 
 
 def leave_out(groups: Groups, question: str) -> tuple[dict[Kind, list[Group]], dict[tuple[Kind, str], str]]:
-    """Return *groups* of results without empty and irrelevant ones, and the reasons why these are left out.
-
-    Empty: courtesies, and entities without a summary. Irrelevant: scores far below the best. The reasons:
-    ``{("entities", id): "it has no summary"}``.
-    """
+    """Return *groups* without empty and irrelevant results, and why these are left out."""
     asked = content_stems(question) if has_words(question) else None  # an emoji may be all of a message
     kept: dict[Kind, list[Group]] = {}
     reasons: dict[tuple[Kind, str], str] = {}
@@ -276,10 +250,7 @@ def _why_empty(value: Value, asked: frozenset[str] | None) -> str:
 
 
 def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
-    """Return whether *episode*, a message, only repeats the question or is a courtesy such as "Thanks!".
-
-    *asked* are the content words of the question. An episode that answers a question or has a remark is never a filler.
-    """
+    """Return whether *episode* only repeats the question or is a courtesy such as "Thanks!"."""
     if episode.asked or episode.remarks or episode.kind != "message":
         return False
     sentences = split_sentences(episode.content[: LONGEST_TEXT * 2])
@@ -290,11 +261,7 @@ def is_filler_episode(episode: Episode, asked: frozenset[str]) -> bool:
 
 
 def join_turns(groups: Sequence[Group], asked: frozenset[str]) -> list[Group]:
-    """Return *groups* of messages, with questions moved to the group of their answer if the answer needs them.
-
-    Each group becomes one line of a context. An answer needs its question if it is short, or if the question has a word
-    of *asked* that the answer lacks. *asked*: the content words of the user's question.
-    """
+    """Return *groups* of messages, with questions moved to the group of their answer if the answer needs them."""
     joined: list[Group] = []
     questions = {value.id: group for group in groups for value in group if isinstance(value, Episode)}
     inside: set[str] = set()
@@ -321,11 +288,7 @@ def _only_asks(value: Value) -> bool:
 
 
 def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
-    """Return *groups* of results, one for each line of a context, after joining messages and the facts that quote them.
-
-    If a fact quotes only one message, it goes to the group of this message, unless the message only repeats it (see
-    `find_repeats`, which returns *repeats*). A group ``(message, fact)`` is listed under "facts" and "episodes".
-    """
+    """Return *groups* of results, one for each context line, after joining messages and facts that quote them."""
     turns = {id_of(value): number for number, group in enumerate(groups["episodes"]) for value in group}
     episodes = list(groups["episodes"])
     facts: list[Group | int] = []
@@ -342,11 +305,7 @@ def join_facts(groups: Groups, repeats: Repeats) -> dict[Kind, list[Group]]:
 
 
 def _find_turn(group: Group, turns: Mapping[str, int], episodes: Sequence[Group], repeats: Repeats) -> int | None:
-    """Return the index in *episodes* of the group on whose line the first fact of *group* can be shown, or None.
-
-    The group begins with a message that the fact quotes, and that does not only repeat the fact. *turns*: indexes in
-    *episodes* by message id. *repeats*: see `find_repeats`.
-    """
+    """Return the index of the message group on whose line the first fact of *group* can be shown, or None."""
     fact = group[0]
     if not isinstance(fact, Fact) or not is_quote(fact):
         return None

@@ -38,11 +38,7 @@ from kg_memory.validation import validate_choice
 
 
 def find_template(value: Template | str | None) -> Template:
-    """Return the template with the name *value*; a `Template` is returned unchanged, and None means the plain template.
-
-    A template is the format of a context, the text for a prompt. Errors: `InputError`, which lists the known names, if
-    there is no template with this name.
-    """
+    """Return the template with the name *value*; a `Template` is returned unchanged, and None means the plain one."""
     if value is None:
         return PLAIN
     if isinstance(value, Template):
@@ -51,10 +47,7 @@ def find_template(value: Template | str | None) -> Template:
 
 
 def fact_line(fact: Fact, words: set[str], home: str | None = None) -> str:
-    """Write *fact* as a line of the plain template; a long sentence is cut around the question's *words*.
-
-    The line begins with the namespace of *fact*, if it has one that is not *home*.
-    """
+    """Write *fact* as a line of the plain template; a long sentence is cut around the question's *words*."""
     return PLAIN.sections["facts"].line(LineMaker(PLAIN.escape, frozenset(words), home=home).make([fact]))
 
 
@@ -119,8 +112,7 @@ UNLIKELY = "the memory probably holds nothing about this"
 def render(results: SearchResults, max_tokens: int, form: Template | str | None = None) -> Context:
     """Write the best search results as text for a prompt, in at most about *max_tokens* tokens.
 
-    *form* is the template or its name; None is the plain template. The text is empty if no line fits. If the memory has
-    no answer, the text only says so. Errors: `InputError` for an unknown template.
+    The text is "" if no line fits. *form*: a template or its name. Errors: `InputError` for an unknown template.
     """
     template = find_template(form)
     now = results.time.believed_at if results.time else None
@@ -192,10 +184,7 @@ def _assemble_text(lines: Sequence[Line], template: Template) -> str:
 
 
 def _sort_lines(choice: packing.Choice, results: SearchResults, template: Template) -> list[Line]:
-    """Return the chosen lines in the order of the context: by section of *template*, and messages by their times.
-
-    The heading of a message is its day; if all messages of the day have one time, it is "4 May 2023 10:00 UTC:".
-    """
+    """Return the chosen lines in the order of the context: by section of *template*, and messages by their times."""
     times = {episode.id: episode.at for episode in results.episodes}
     ordered = [line for kind in template.sections for line in choice.lines[kind] if not line.heading]
     dated = sorted((line for line in chain(*choice.lines.values()) if line.heading), key=lambda line: times[line.id])
@@ -213,11 +202,7 @@ def _omissions(
     choice: packing.Choice,
     reasons: Mapping[tuple[Kind, str], str],
 ) -> Iterator[Explanation]:
-    """Yield an `Explanation` for each search result that has no line of its own in the prompt text.
-
-    *shown*: the candidates for a line. *choice*: the lines chosen. *reasons*: why other results were no candidates, by
-    kind and id.
-    """
+    """Yield an `Explanation` for each search result that has no line of its own in the prompt text."""
     firsts = {
         (packing.kind_of(value), id_of(value)): id_of(group[0])
         for group in chain.from_iterable(shown.values())
