@@ -44,10 +44,7 @@ ADVICE = "check that the server runs and the URL is right, then try again"
 
 
 def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
-    """Return the Redis key of the graph of *namespace*: *prefix* and the percent-encoded namespace, as in ``kg:team``.
-
-    If the encoded namespace has more than 512 characters, the key has ``#`` and its SHA-256 hash in its place.
-    """
+    """Return the Redis key of the graph of *namespace*: ``kg:team`` for "team"; a very long name is hashed."""
     encoded = quote(namespace, safe="@.-_~", errors="surrogatepass")
     if len(encoded) > LONGEST_KEY:
         encoded = "#" + hashlib.sha256(encoded.encode()).hexdigest()
@@ -55,12 +52,10 @@ def graph_key(namespace: str, prefix: str = KEY_PREFIX) -> str:
 
 
 class Database:
-    """A connection to a FalkorDB server or a Redis Cluster, which is opened at the first query and again after a loss.
+    """A connection to a FalkorDB server or a Redis Cluster, opened at the first query and again after a loss.
 
-    *host* returns the URL. *timeout* is in seconds; None means no limit. A write waits until *wait_replicas* replicas
-    have it, or all if there are fewer; it fails with fewer than *min_replicas* (default: *wait_replicas*). Reads may
-    use *replica*, a copy of *host*. *advice* returns the text for error messages that says what to do. *allow_old*
-    accepts a FalkorDB older than `OLDEST_MODULE`. A query unpacks a sleeping (packed) graph, unless `wakes` is False.
+    *timeout*: seconds; None means no limit. A write waits until *wait_replicas* replicas have it. Reads may use
+    *replica*, a copy of *host*. A query unpacks a sleeping graph, unless `wakes` is False.
     """
 
     def __init__(
@@ -101,16 +96,11 @@ class Database:
         self._servers = self._former = None
 
     def change_counters(self, key: str) -> tuple[int, int]:
-        """Return how often connections were opened, and how often the graph *key* was missing or deleted: ``(1, 0)``.
-
-        If one of these counters has risen, check the graph again.
-        """
+        """Return how often connections were opened, and how often the graph *key* was missing: ``(1, 0)``."""
         return self.generation, self._absences[key]
 
     def query_flow(self, key: str, cypher: str, params: wire.Params, *, write: bool) -> Flow[list[wire.Row]]:
-        """Run *cypher* on the graph with the Redis key *key* and return the result rows.
-
-        Without *write*, the query is read-only, and a missing graph gives an empty list.
+        """Run *cypher* on the graph with the Redis key *key*; return the rows: none if a graph to read is missing.
 
         Errors: `DatabaseUnavailable`, `QueryError`, `EmbeddingMismatch` for a vector of another dimension.
         """
@@ -173,10 +163,7 @@ class Database:
     command, acommand = both(command_flow)
 
     def _route(self, key: str, call: Callable[[RedisServer, bool, int], Call], *, write: bool) -> Flow[Any]:
-        """Send a command to the server that holds the graph *key*, and return the reply; follow redirections.
-
-        *call* builds the command from a server, whether to send ASKING before, and the number of replicas to wait for.
-        """
+        """Send a command to the server that holds the graph *key*, and return the reply; follow redirections."""
         server, asking = (yield from self.connect()).of(key), False
         for _ in range(REDIRECTIONS):
             try:
@@ -196,10 +183,7 @@ class Database:
         return max(self.min_replicas, min(self.wait_replicas, replicas))
 
     def _redirect(self, key: str, server: RedisServer, problem: DatabaseUnavailable) -> Flow[tuple[RedisServer, bool]]:
-        """Return (the server that holds the graph *key* now, whether to send ASKING first), after *server* failed.
-
-        Errors: *problem*, the error of *server*, if no other server holds the graph, or if the command may have run.
-        """
+        """Return (the server that holds the graph *key* now, whether to send ASKING first), after *server* failed."""
         if not self._was_unsent(problem):
             raise problem
         cause = problem.__cause__
@@ -239,11 +223,7 @@ class Database:
         return "\n".join(self.command("GRAPH.EXPLAIN", key, wire.prepend_parameters(cypher, params), at=key) or ())
 
     def namespaces(self, state: wire.State | None = None, *, reachable: bool = False) -> list[str]:
-        """Return the namespaces that have a graph, sorted; a very long name appears as its hash (see `graph_key`).
-
-        *state* returns only those "awake" or "asleep". Errors: `DatabaseUnavailable` if any server of a cluster cannot
-        be reached; with *reachable*, only if none can.
-        """
+        """Return the namespaces that have a graph, sorted; a very long name appears as its hash (see `graph_key`)."""
         keys, problems = set[str](), list[DatabaseUnavailable]()
         for server in (servers := self._connect().all()):
             try:
@@ -264,10 +244,7 @@ class Database:
         return counts
 
     def versions(self) -> dict[str, int]:
-        """Return the version of FalkorDB on each server by its address: ``{"host:6379": 42201}`` for 4.22.1.
-
-        Errors: `DatabaseVersionError` for a server without FalkorDB or with one that is too old; `DatabaseUnavailable`.
-        """
+        """Return the version of FalkorDB on each server by its address: ``{"host:6379": 42201}`` for 4.22.1."""
         return {server.address: self._check_version(server) for server in self._connect().all()}
 
     def delete(self, key: str) -> None:
@@ -319,10 +296,7 @@ class Database:
         return servers
 
     def _check_version(self, server: RedisServer) -> int:
-        """Return the server's FalkorDB version, and warn once if its major version was never tried.
-
-        Errors: `DatabaseVersionError` if FalkorDB is missing or too old.
-        """
+        """Return the server's FalkorDB version; raise `DatabaseVersionError` if it is missing or too old."""
         with self._map_errors(server):
             modules = list(map(to_dict, server.client.execute_command("MODULE", "LIST")))
         version = next((int(module["ver"]) for module in modules if module["name"] == "graph"), None)

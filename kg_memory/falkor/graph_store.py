@@ -42,11 +42,7 @@ class Replica:
         """Until when it gets no queries, in seconds of `time.monotonic`."""
 
     def answer(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the result rows of *query* on the replica's graph *key*, or None if the primary must be asked instead.
-
-        The result is None if the query fails, the graph is missing, or the replica failed in the last `RETRY_AFTER`
-        seconds.
-        """
+        """Return the result rows of *query* on the replica, or None if the primary must be asked instead."""
         if time.monotonic() < self._retry_at:
             return None
         _, absences = self._database.change_counters(key)
@@ -62,10 +58,7 @@ class Replica:
 
 
 class GraphStore:
-    """Runs queries on the graphs of *database*, and prepares each graph (creates its indices) before its first query.
-
-    *vectors* is the embedder; each graph must contain vectors of the same embedding model.
-    """
+    """Runs queries on the graphs of *database*, and creates the indices of each graph before its first query."""
 
     def __init__(self, database: Database, vectors: Embedder) -> None:
         self.database, self.vectors = database, vectors
@@ -93,11 +86,7 @@ class GraphStore:
         return graph_key(namespace)
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each.
-
-        The indices of the graph are checked or created first, and again if the query fails because the graph has
-        changed.
-        """
+        """Run *query* on the graph *key* and return its rows; for a batch of reads, return a list of rows for each."""
         first = query.queries[0] if isinstance(query, Reads) else query
         yield from self.database.connect()  # first: a new connection means that the graph must be prepared again
         if not self._is_ready(key):
@@ -118,19 +107,12 @@ class GraphStore:
             raise EmbeddingMismatch("the graph has no vector index; run `kg-memory reembed` to create it") from error
 
     def command(self, *words: str | int, at: str, replica: bool = False) -> Flow[Any]:
-        """Send a Redis command, given as *words*, to the server that holds the key *at*, and return the reply.
-
-        With *replica*, send it to the replica; the result is None if there is no replica.
-        """
+        """Send a Redis command, given as *words*, to the server that holds the key *at*, and return the reply."""
         database = self.database.replica if replica else self.database
         return None if database is None else (yield from database.command_flow(*words, at=at))
 
     def fit(self, key: str, *, write: bool) -> bool:
-        """Check or create the indices of the graph *key*, and return whether the graph exists.
-
-        With *write*, a missing graph is created. Errors: `EmbeddingMismatch` for vectors of another embedding model,
-        `SchemaError` for a graph of another version.
-        """
+        """Check or create the indices of the graph *key*, and return whether the graph exists."""
         dimension, name = self.vectors.length or None, self.vectors.name
         try:
             if write and name != schema.ANY_MODEL:
@@ -147,10 +129,7 @@ class GraphStore:
             return schema.check(self.database, key, None, name)
 
     def change_counters(self, key: str) -> tuple[int, ...]:
-        """Return counters of reconnections and schema changes.
-
-        If one of them changes, the schema of the graph *key* must be checked again before the next query.
-        """
+        """Return counters of reconnections and schema changes: if one changes, the schema must be checked again."""
         return (*self.database.change_counters(key), self.vectors.length)
 
     def _is_ready(self, key: str) -> bool:

@@ -44,13 +44,7 @@ class ShadowGraph:
         self._connection = connection
 
     def copy(self, source: str) -> None:
-        """Copy the graph with the key *source* into this shadow graph, as a consistent snapshot (GRAPH.COPY).
-
-        FalkorDB sometimes never answers, and cannot say whether a copy is still running. After a timeout, a new copy is
-        started under another key, with twice the timeout.
-
-        Errors: `DatabaseUnavailable` if the server is too busy to fork, or never answers.
-        """
+        """Copy the graph with the key *source* into this shadow graph, as a consistent snapshot (GRAPH.COPY)."""
         name, wait, refused = self.key, LOST_AFTER, 0
         while refused < COPY_ATTEMPTS:
             self.copies.append(name)
@@ -87,10 +81,7 @@ class ShadowGraph:
         return self._execute() is not None
 
     def replace(self, key: str) -> bool:
-        """Replace the graph *key* by this shadow graph in one atomic rename, and return True.
-
-        If the graph *key* is being watched and a client wrote to it meanwhile, change nothing and return False.
-        """
+        """Replace the graph *key* by this shadow graph in one atomic rename; return False if it changed meanwhile."""
         return self._execute("RENAME", self.key, key) is not None
 
     def _execute(self, *command: str) -> Any:
@@ -133,10 +124,7 @@ def _pool_like(pool: Any, **options: Any) -> Any:
 
 
 def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
-    """Return ``take(key)`` for a consistent state of the graph *key*; the function *take* reads the graph.
-
-    If another client writes meanwhile, *take* is called again with the key of a copy.
-    """
+    """Return ``take(key)`` for a consistent state of the graph *key*: if it is written meanwhile, a copy is read."""
     with shadow_graph(database, key) as copy:
         copy.watch(key)
         result = take(key)
@@ -147,10 +135,7 @@ def read_snapshot(database: Database, key: str, take: Callable[[str], T]) -> T:
 
 
 def orphans(graphs: Iterable[str], clients: Iterable[Mapping[str, str]]) -> list[str]:
-    """Return the keys in *graphs* of temporary graphs that belong to killed processes, sorted.
-
-    *clients*: the rows of CLIENT LIST; a temporary graph is in use while the connection that made it is listed.
-    """
+    """Return the keys in *graphs* of temporary graphs that belong to killed processes, sorted."""
     names = {client["name"] for client in clients}
     shadows = (key for key in graphs if key.startswith(PREFIX))
     return sorted(key for key in shadows if PREFIX + key.rpartition("}")[2].partition(".")[0] not in names)

@@ -16,19 +16,12 @@ MOST_SOURCES = 100
 
 
 def list_pages(last: int | None, size: int) -> list[dict[str, int]]:
-    """Divide node ids into pages, as query parameters: ``(250, 100) -> [{"first": 0, "end": 100}, ...]``, three pages.
-
-    *last* is the largest node id; None means no nodes. *size* is the number of ids per page; *end* is exclusive.
-    """
+    """Divide node ids into pages, as query parameters: ``(250, 100) -> [{"first": 0, "end": 100}, ...]``."""
     return [{"first": first, "end": first + size} for first in range(0, 0 if last is None else last + 1, size)]
 
 
 def to_fact(row: Row, score: float | None = None) -> graph.Fact:
-    """Convert a database row to a `Fact`, with its search *score*.
-
-    The row has the columns `fact`, `belief` (its period), `objects`, `sources` and `linked` (contradicting facts), and
-    optionally `doubt`, `absent` and `namespace`.
-    """
+    """Convert a database row to a `Fact`, with its search *score*."""
     fact, belief, sources, doubt = row["fact"], row["belief"], row["sources"], row.get("doubt")
     valid_at, precision = belief["valid_at"], belief["precision"]
     end_precision: graph.Precision = belief.get("end_precision") or "instant"
@@ -73,19 +66,12 @@ def _decode_labels(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_known(row: Row, at: int) -> Row:
-    """Return a fact's result *row* without the sources (quotes that state it) that were saved after the time *at*.
-
-    *at* is in microseconds since the epoch. At most the first `SOURCES` sources are kept.
-    """
+    """Return a fact's result *row* without the sources that were saved after the time *at*, in microseconds."""
     return {**row, "sources": [source for source in row["sources"] if source["saved_at"] <= at][: graph.SOURCES]}
 
 
 def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the facts that contradict a fact, by relation: ``{"supersedes": ("f2",), ...}``.
-
-    The others are "superseded_by" and "disputed_by" (the periods overlap, or a review is pending). *belief* has the
-    fact's period; *linked* are the rows of the contradicting facts.
-    """
+    """Return the ids of the facts that contradict a fact, by relation: ``{"supersedes": ("f2",), ...}``."""
     links: dict[str, dict[str, None]] = {"supersedes": {}, "superseded_by": {}, "disputed_by": {}}
     own = _known_period(belief)
     for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
@@ -148,10 +134,7 @@ def to_episode(episode: Row, score: float | None = None) -> graph.Episode:
 
 
 def tell_times(episode: Row) -> dict[str, Any]:
-    """Return the result map *episode* with its times `at` and `created_at` as ISO 8601 text, and without `offset`.
-
-    `at` is the time of the message, in the time zone of its speaker; `created_at` is in UTC.
-    """
+    """Return the result map *episode* with its times `at` and `created_at` as ISO 8601 text, and without `offset`."""
     told = {**episode, **{name: time.isoformat() for name, time in _times_of(episode).items()}}
     return {name: value for name, value in told.items() if name != "offset"}
 
@@ -172,10 +155,7 @@ def to_community(community: Row, score: float | None = None) -> graph.Community:
 
 
 def to_remark(row: Row) -> graph.Remark:
-    """Convert a result map to a `Remark`: a note that a fact stated by a message has ended, is disputed or was refused.
-
-    *row* is an item of `remarks` in a row of the query `episodes.EPISODES_WITH_REMARKS`.
-    """
+    """Convert a result map to a `Remark`: a note that a fact stated by a message has ended or is disputed."""
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
     precision: graph.Precision = row["precision"] or "instant"
     end = {"at": show_local(row["until"], precision, row["said"]), "precision": precision}

@@ -125,11 +125,7 @@ ALREADY = ("already indexed", "already exists", "no such index")
 def ensure(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
     """Prepare the graph *key* for writing: create it with its indices if necessary. Always return True.
 
-    *model* is the name of the embedding model, *dimension* the length of its vectors. If *dimension* is None (not known
-    yet), no vector indices are created.
-
-    Errors: `EmbeddingMismatch` if the graph has vectors of another model; `SchemaError` if the graph has another
-    version than *schema*.
+    Errors: `EmbeddingMismatch` for vectors of another *model*; `SchemaError` for another version than *schema*.
     """
     if not check(database, key, dimension, model, schema):
         with index_lock(database, key):
@@ -141,11 +137,7 @@ def ensure(database: Database, key: str, dimension: int | None, model: str, sche
 
 
 def check(database: Database, key: str, dimension: int | None, model: str, schema: Schema = MEMORY) -> bool:
-    """Check the graph *key* if it exists, and wait until its indices can be used; return whether it exists.
-
-    *dimension*: the length of vectors, to create missing vector indices; None if unknown. *model*: the name of the
-    embedding model. Errors: as `ensure`.
-    """
+    """Check the graph *key* and wait until its indices can be used; return whether it exists. Errors: as `ensure`."""
     rows = database.query(key, READ_META, {}, write=False)
     if not rows:
         return False
@@ -159,10 +151,7 @@ def check(database: Database, key: str, dimension: int | None, model: str, schem
 
 
 def _index_vectors(database: Database, key: str, dimension: int, model: str, schema: Schema) -> Row:
-    """Create the vector indices of the graph *key* if they are missing; return the properties of its ``Meta`` node.
-
-    *dimension*: the length of the vectors. If the graph was deleted, the result is ``{"dimension": None}``.
-    """
+    """Create the vector indices of the graph *key* if they are missing; return the properties of its ``Meta`` node."""
     with index_lock(database, key):
         meta = database.query(key, READ_META, {}, write=False)
         if not meta or meta[0]["dimension"] is not None:
@@ -192,10 +181,7 @@ def refuse_other_version(meta: Row, schema: Schema = MEMORY) -> None:
 
 
 def refuse_other_vectors(meta: Row, model: str, dimension: int | None = None, schema: Schema = MEMORY) -> None:
-    """Raise `EmbeddingMismatch` if a graph has vectors of another model or length, or is being re-embedded.
-
-    *meta*: the properties of the graph's Meta node. *dimension*: the expected length; None allows any.
-    """
+    """Raise `EmbeddingMismatch` if a graph has vectors of another model or length, or is being re-embedded."""
     if meta["dimension"] is None:
         return  # the graph has no vectors yet
     if meta["model"] == UNDER_WAY:
@@ -232,10 +218,7 @@ def _run_all(database: Database, key: str, statements: Iterable[str]) -> None:
 
 @contextmanager
 def unless_there() -> Iterator[None]:
-    """Ignore, in the body of a ``with``, database errors because an index already exists or was already deleted.
-
-    Another process may have created or deleted it meanwhile.
-    """
+    """Ignore, in the body of a ``with``, database errors because an index already exists or was already deleted."""
     try:
         yield
     except QueryError as error:
@@ -245,10 +228,7 @@ def unless_there() -> Iterator[None]:
 
 @contextmanager
 def index_lock(database: Database, key: str) -> Iterator[None]:
-    """Hold a lock in the database while the body of a ``with`` creates indices on the server of the graph *key*.
-
-    FalkorDB crashes if two clients create indices at the same time.
-    """
+    """Hold a lock in the database while the body of a ``with`` creates indices; two clients at once crash FalkorDB."""
     name = database.name_beside(LOCK, key)
     with database.map_errors(key):
         lock = Lock(database.client(key), name, timeout=LOCK_SECONDS, sleep=0.02, thread_local=False)

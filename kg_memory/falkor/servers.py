@@ -61,11 +61,7 @@ _POOL: dict[str, Any] = {"max_connections": CONNECTIONS, "timeout": None, "socke
 
 
 def redis_urls(url: str, timeout: float | None = None) -> list[str]:
-    """Validate *url*, and return one redis-py URL for each host: ``falkor://a:6379,b:6379`` gives two.
-
-    *timeout* is the longest wait for an answer in seconds; None means no limit. Errors: `SettingsError` for an invalid
-    URL or option.
-    """
+    """Validate *url*, and return one redis-py URL for each host: ``falkor://a:6379,b:6379`` gives two."""
     shown = hide_password(url) if isinstance(url, str) else url
     if not (isinstance(url, str) and url.startswith(SCHEMES)):
         raise SettingsError(
@@ -148,11 +144,7 @@ class RedisServer:
         return parts.netloc.rpartition("@")[2] or parts.path
 
     def call(self, words: Sequence[str | int], *, asking: bool = False, replicas: int = 0, **options: Any) -> Call:
-        """Return the `Call` (sync or async) that sends the Redis command *words* and returns the reply.
-
-        *replicas* is how many replicas must store the write before it ends. *asking* sends ASKING first, for a graph
-        that is being moved to this server. *options* are passed to `Call`.
-        """
+        """Return the `Call` (sync or async) that sends the Redis command *words* and returns the reply."""
         commands: list[Sequence[str | int]] = [words]
         if asking:
             commands.insert(0, ["ASKING"])
@@ -267,10 +259,7 @@ async def _yield_client(url: str) -> AsyncGenerator[redis.asyncio.Redis, None]:
 
 
 class Servers:
-    """A single Redis server, or the masters of a Redis Cluster. Each master holds the graphs of some hash slots.
-
-    *slots* is the reply to CLUSTER SLOTS; *known* are the servers that are connected already, by URL.
-    """
+    """A single Redis server, or the masters of a Redis Cluster, each of which holds the graphs of some hash slots."""
 
     def __init__(self, url: str, slots: Iterable[Any] = (), known: Mapping[str, RedisServer] | None = None) -> None:
         self.url = url
@@ -355,10 +344,7 @@ class Servers:
 
 
 def find_servers(urls: Sequence[str], known: Mapping[str, RedisServer]) -> Servers:
-    """Connect to the first of *urls* that answers, and return this server, or all servers of its cluster.
-
-    *known* are servers that are connected already, by URL; they are reused.
-    """
+    """Connect to the first of *urls* that answers, and return this server, or all servers of its cluster."""
     for url in urls[:-1]:
         try:
             return _find(url, known)
@@ -368,10 +354,7 @@ def find_servers(urls: Sequence[str], known: Mapping[str, RedisServer]) -> Serve
 
 
 def _find(url: str, known: Mapping[str, RedisServer]) -> Servers:
-    """Return the servers behind *url*: all masters of a cluster, the primary that a Sentinel names, or a single server.
-
-    *known*: connected servers by URL, to reuse.
-    """
+    """Return the servers behind *url*: all masters of a cluster, the primary that a Sentinel names, or one server."""
     pool = redis.ConnectionPool.from_url(url, **options_for(url), socket_timeout=OPENING)
     client: Any = redis.Redis(connection_pool=pool)
     with closing(pool):

@@ -48,18 +48,12 @@ class EncodedVector(list[float]):
 
 
 def query_command(key: str, cypher: str, params: Params, *, write: bool = False) -> tuple[str, ...]:
-    """Return the Redis command that runs *cypher* on the graph *key*, as words: ``("GRAPH.QUERY", key, ...)``.
-
-    It asks the server for an answer in FalkorDB's compact form. Without *write*, the command is read-only.
-    """
+    """Return the Redis command that runs *cypher* on the graph *key*, as words: ``("GRAPH.QUERY", key, ...)``."""
     return ("GRAPH.QUERY" if write else "GRAPH.RO_QUERY", key, prepend_parameters(cypher, params), "--compact")
 
 
 def prepend_parameters(cypher: str, params: Params) -> str:
-    """Return *cypher* with *params* before it, as Cypher literals: ``CYPHER name="Ann" MATCH ...``.
-
-    Values are escaped, so that none can inject Cypher into the query.
-    """
+    """Return *cypher* with *params* before it, escaped as Cypher literals: ``CYPHER name="Ann" MATCH ...``."""
     if not params:
         return cypher
     assignments = " ".join(f"{name}={to_literal(value)}" for name, value in params.items())
@@ -67,10 +61,7 @@ def prepend_parameters(cypher: str, params: Params) -> str:
 
 
 def to_literal(value: Any) -> str:
-    """Return *value* as a Cypher literal: ``["Ann", None]`` gives ``["Ann",null]``.
-
-    Errors: `ValueError` for a map key that is empty or contains a backtick.
-    """
+    """Return *value* as a Cypher literal: ``["Ann", None]`` gives ``["Ann",null]``."""
     write = _LITERALS.get(type(value))
     if write is not None:
         return write(value)
@@ -109,11 +100,7 @@ def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
 
 
 def settle_reply(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the actual command from *replies*, all replies of a pipeline; raise it if it is an error.
-
-    With *replicas*, the last reply is the number of replicas that stored the write (Redis command WAIT). Raises
-    `DatabaseUnavailable` if it is below *replicas*.
-    """
+    """Return the reply to the actual command from *replies*, all replies of a pipeline; raise it if it is an error."""
     reply = replies[-2 if replicas else -1]
     if isinstance(reply, Exception):
         raise reply
@@ -136,10 +123,7 @@ _INTEGER, _NUMBER = 3, 5
 
 
 def decode_rows(answer: Sequence[Any]) -> list[Row]:
-    """Convert a query's reply in FalkorDB's compact form to a list of rows: ``[{"id": "f1"}, ...]``.
-
-    Errors: the error that ended the query; `TypeError` for a column that contains a node, relation or path.
-    """
+    """Convert a query's reply in FalkorDB's compact form to a list of rows: ``[{"id": "f1"}, ...]``."""
     for part in (answer[0], answer[-1]):
         if isinstance(part, Exception):
             raise part
@@ -197,10 +181,7 @@ State = Literal["awake", "asleep"]
 
 
 def list_graphs(client: Any, prefix: str, state: State | None) -> list[str]:
-    """Return the keys of the graphs on the server of *client* that begin with *prefix*.
-
-    *state*: only the graphs in this state, such as sleeping (packed); None: all.
-    """
+    """Return the keys of the graphs on the server of *client* that begin with *prefix*; None for *state*: all."""
     awake = () if state == "asleep" else client.execute_command("GRAPH.LIST")
     asleep = () if state == "awake" else client.scan_iter(f"{prefix}*", 1000, "STRING")
     return [key for key in chain(awake, asleep) if key.startswith(prefix)]
@@ -211,10 +192,7 @@ class NamespaceAsleep(DatabaseUnavailable):
 
 
 def translate_error(error: Exception, advice: Callable[[], str]) -> KGMemoryError:
-    """Convert *error*, a redis-py or network error, to a `KGMemoryError` with a message for users.
-
-    *advice* returns what users should do if the server cannot be reached.
-    """
+    """Convert *error*, a redis-py or network error, to a `KGMemoryError` with a message for users."""
     message = str(error)
     match error:
         case redis.AuthenticationError():
@@ -270,19 +248,13 @@ _MISSING = object()
 
 
 class PipelinedReads:
-    """Runs a batch of read queries in parallel over several connections of a pool.
-
-    *connections* is the size of the pool. If too few connections are free, a batch runs over one.
-    """
+    """Runs a batch of read queries in parallel over several connections of a pool."""
 
     def __init__(self, connections: int) -> None:
         self._batches = threading.Semaphore(connections // LANES)
 
     def run(self, client: redis.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Run *queries* on the graph *key* and return the answers in order; the answer to a failed query is its error.
-
-        Errors: redis-py's, if the server is lost.
-        """
+        """Run *queries* on the graph *key* and return the answers in order; an error is the answer to its query."""
         with self._deal(queries) as lanes:
             return _run_lanes(client.connection_pool, key, lanes)
 
@@ -303,10 +275,7 @@ class PipelinedReads:
 
     @contextmanager
     def _deal(self, queries: QueryBatch) -> Iterator[list[QueryBatch]]:
-        """Yield *queries* split into one list for each connection, to run in parallel: ``[a, b, c] -> [[a, c], [b]]``.
-
-        If too many batches are running already, yield them as a single list.
-        """
+        """Yield *queries* split into a list for each connection, to run in parallel: ``[a, b, c] -> [[a, c], [b]]``."""
         if len(queries) < 2 or not self._batches.acquire(blocking=False):
             yield [queries]
             return

@@ -188,11 +188,7 @@ ALL_EPISODES = "MATCH (d:Episode)\nWITH d"
 
 
 def list_episodes(first: str) -> str:
-    """Return the Cypher query for a page of episodes (stored messages and texts), latest first.
-
-    *first*: the clause that matches the episodes as ``d``, such as ``MATCH (d:Episode)``. A page ends when its texts
-    reach ``$characters`` characters in total.
-    """
+    """Return the Cypher query for a page of episodes (stored messages and texts), latest first."""
     return f"""{first}
 WITH d AS e
 WHERE $statuses IS NULL OR e.status IN $statuses
@@ -322,11 +318,7 @@ _COLUMNS = ("id", "kind", "sentence", "until", "precision", "by", "by_source_id"
 
 
 def _remarks(ids: str, remarks: str) -> str:
-    """Return Cypher clauses that list the facts of messages that have ended since, are disputed or were refused.
-
-    A person refuses a fact in a review. *ids*: the Cypher variable with the ids of the messages. *remarks*: the name of
-    the variable that gets the list.
-    """
+    """Return Cypher clauses that list the facts of messages that have ended since, are disputed or were refused."""
     first = "WITH stated\nUNWIND stated AS pair\nWITH pair[0] AS e, pair[1] AS f\n"
     branches = "\nUNION ALL\n".join(first + each for each in (_DISPUTED, _REFUSED, _ENDED))
     return f"""
@@ -347,11 +339,7 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return a Cypher expression: the message *turn* if it has another speaker than the message ``e``, else null.
-
-    *turn*: the variable of the message before or after ``e``. The expression is also null if this message has expired,
-    is flagged, is too long, or is too far away in time.
-    """
+    """Return a Cypher expression: the message *turn* if it has another speaker than the message ``e``, else null."""
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
     AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length
     AND (size(coalesce({turn}.flags, [])) = 0 OR {turn}.status = 'done')

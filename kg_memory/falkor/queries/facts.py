@@ -11,11 +11,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def tell_history(carried: str = "") -> str:
-    """Return Cypher clauses that add the verdicts, statements and current beliefs of each fact ``f`` to a query.
-
-    A verdict says how two facts relate. A statement is what one message says about the fact. A belief is a period in
-    which the fact counts as true. *carried* names further variables that the query needs: ``"new, distance, "``.
-    """
+    """Return Cypher clauses that add the verdicts, statements and current beliefs of each fact ``f`` to a query."""
     return f"""
 OPTIONAL MATCH (f)-[:JUDGED]->(v:Verdict)
 WITH {carried}f, collect(v {{.id, .new, .known, .ruling, .holds, .refused, .refused_at, .edited, .edited_from,
@@ -46,12 +42,7 @@ _VERDICT = """v {.id, .new, .known, .kind, .ruling, .confidence, .reason, .holds
 
 
 def _tell_verdicts(page: str, order: str = "v.created_at", carried: str = "", more: str = "") -> str:
-    """Return a Cypher query for verdicts (records of how two facts relate) and people's decisions about them.
-
-    *page*: clauses that match the verdicts as ``v``, such as ``"MATCH (v:Verdict {id: $id})"``. *order*: the sort key.
-    *carried*: variables of *page* in *order*, each with a comma: ``"last, "``. *more*: further properties of decisions:
-    ``", .before"``.
-    """
+    """Return a Cypher query for verdicts (records of how two facts relate) and people's decisions about them."""
     return f"""{page}
 OPTIONAL MATCH (v)-[:DECIDED]->(d:Decision)
 WITH v, {carried}d ORDER BY d.at
@@ -138,11 +129,7 @@ ORDER BY belief.created_at, belief.known_from, fact.id
 
 
 def _list_changed(best: str, order: str) -> str:
-    """Return a Cypher query for the ids of the facts that changed from ``$since`` until before ``$until``.
-
-    *best*: the aggregate of the times ``at`` of a fact's changes by which facts are sorted: ``max(at)``. *order*: the
-    sort key, such as ``at DESC``.
-    """
+    """Return a Cypher query for the ids of the facts that changed from ``$since`` until before ``$until``."""
     return f"""
 CALL {{
   MATCH (b:Belief)
@@ -235,11 +222,7 @@ def _start_or_statement_time(belief: str) -> str:
 
 
 def list_facts(first: str) -> str:
-    """Return the Cypher query for a page of facts, latest first, with one row for each period of a fact.
-
-    *first* is the clause that matches the facts as ``d``. The page begins after the row with the time ``$place``, the
-    fact id ``$fact`` and the belief (period) id ``$belief``.
-    """
+    """Return the Cypher query for a page of facts, latest first, with one row for each period of a fact."""
     return f"""{first}
 MATCH (d)-[h:HELD|PROPOSED]->(b:Belief)
 WHERE {part.HOLDS}

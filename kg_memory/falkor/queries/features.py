@@ -105,12 +105,7 @@ RETURN {_TOGETHER}
 
 
 def _similarity_query(label: str, match_vector: str = "") -> str:
-    """Return a Cypher query that compares the embeddings of all pairs of the nodes ``$ids`` with the label *label*.
-
-    Each row has the `id` of a node and its cosine similarities to all later nodes as text: ``"0.9 0.4"``.
-    *match_vector*: the clause that matches, as ``v``, the node with the embedding of the node ``d``; "" if ``d`` has
-    its own embedding.
-    """
+    """Return a Cypher query that compares the embeddings of all pairs of the nodes ``$ids``."""
     return f"""{part.each(f"d:{label}")}
 {match_vector or "WITH d, d AS v"}
 WHERE v.embedding IS NOT NULL
@@ -200,11 +195,7 @@ CALL {
 
 
 def _next_hop(before: str, hop: int, *, unreviewed: bool) -> str:
-    """Return the Cypher clauses for hop number *hop* of a graph search: from the entities reached last to more facts.
-
-    *before*: the variable with the facts of the previous hop. With *unreviewed*, facts that wait for a person's
-    approval are found too.
-    """
+    """Return the Cypher clauses for hop number *hop* of a graph search, from the entities reached last."""
     return f"""
 CALL {{
   WITH {before}, reached
@@ -234,9 +225,7 @@ CALL {{
 def walk(hops: int, *, unreviewed: bool = False) -> str:
     """Return the Cypher query for the facts around the entities ``$ids``, up to *hops* facts away.
 
-    The only row has the facts of each hop as text (`links1`, `links2`, ...), and the messages that state them
-    (`statements`). Parameters such as ``$limit1`` limit the facts of each entity; on the first hop, those stated
-    nearest to ``$around`` are kept. With *unreviewed*, facts that wait for review count too.
+    The only row has the facts of each hop as text (`links1`, ...) and the messages that state them (`statements`).
     """
     # The first hop sorts for each entity separately: sorting all at once takes three times as long at a hub. Two
     # directed matches take less time than one without direction.
@@ -293,11 +282,7 @@ WITH links, facts + more AS facts, named"""
 
 @cache
 def facts_with_links(*, things: bool = False) -> str:
-    """Return the Cypher query that reads the nodes linked to the facts ``$ids``, as one row with these columns.
-
-    `links`: the subjects and objects of the facts. `statements`: the messages that state them. `named`, only with
-    *things*: other facts about the entities ``$things``.
-    """
+    """Return the Cypher query that reads the subjects, objects and messages of the facts ``$ids``, as one row."""
     return f"""{part.each("d:Fact")}{_ENDS}
 WITH {_LINKS} AS links, collect(d) AS facts{_NAMED_IN_FACTS if things else ""}{_STATEMENTS}
 RETURN links, statements, {"named" if things else "[] AS named"}
@@ -312,12 +297,7 @@ RETURN d.id AS id, collect(e.id) AS entities
 
 @cache
 def episode_details(*, mentions: bool, nearness: bool) -> str:
-    """Return the Cypher query for details of the messages ``$ids``, by which a search ranks them: a row for each.
-
-    - `id`, `speaker`; `unread`: whether the facts of the message are not extracted yet.
-    - `mentions`: whether it mentions one of the entities ``$entities``; always false without *mentions*.
-    - `nearness`: its similarity to ``$vector`` if it is one of ``$nearest``, else NULL; always NULL without *nearness*.
-    """
+    """Return the Cypher query for details of the messages ``$ids``, by which a search ranks them: a row for each."""
     mentioned = """
 OPTIONAL MATCH (d)-[:MENTIONS]->(e)
 WITH d, max(CASE WHEN e.id IN $entities THEN 1 ELSE 0 END) > 0 AS mentions"""

@@ -84,11 +84,7 @@ def read_names(where: Filter) -> Flow[Names]:
 
 
 def filter_step(where: Filter, kind: Kind, names: Names, carried: Sequence[str] = ("d", "score")) -> Step:
-    """Return the Cypher clauses that keep the rows whose node ``d`` (of *kind*) matches the filter *where*.
-
-    *names*: the result of `read_names`. *carried*: the variables that the query still needs. Put the clauses after a
-    WITH, and sort after them.
-    """
+    """Return the Cypher clauses that keep the rows whose node ``d`` (of *kind*) matches the filter *where*."""
     # FalkorDB 4.22.1 would apply a LIMIT before the filter if an ORDER BY came before it.
     writer = _Writer(names)
     writer.require(where, _Node("d", HOLDERS[kind]), carried)
@@ -181,10 +177,7 @@ class _Writer:
     def require_linked(
         self, kind: Owner, comparisons: Sequence[FieldComparison], node: _Node, carried: Sequence[str]
     ) -> None:
-        """Write Cypher that keeps only rows whose *node* is linked to a node of *kind* that passes *comparisons*.
-
-        *carried*: the variables that later clauses can still use.
-        """
+        """Write Cypher that keeps only rows whose *node* is linked to a node of *kind* that passes *comparisons*."""
         linked = self.linked_node(kind)
         self.write(*(f"MATCH {link}" for link in _links(node, linked)))
         self.write(f"WHERE {self.test_linked(comparisons, linked)}", f"WITH DISTINCT {', '.join(carried)}")
@@ -206,11 +199,7 @@ class _Writer:
         return f"({' AND '.join([*tests, *flags.get(where, ())])})"
 
     def write_linked_flags(self, fields: Iterable[Fields], node: _Node, scope: list[str]) -> Mapping[Fields, list[str]]:
-        """Add Cypher that computes whether nodes linked to *node* match the filters *fields*; return its variables.
-
-        A filter has one Boolean variable for each kind of linked node: ``{filter: ["w1"]}``. They are added to *scope*,
-        the variables that later clauses can use.
-        """
+        """Add Cypher that computes whether nodes linked to *node* match the filters *fields*; return its variables."""
         tests: defaultdict[Owner, dict[Fields, str]] = defaultdict(dict)
         linked: dict[Owner, _Node] = {}
         for each in fields:
@@ -236,11 +225,7 @@ class _Writer:
         return flags
 
     def write_flags(self, tests: Collection[str], scope: list[str]) -> list[str]:
-        """Add Cypher that computes a Boolean variable for each condition in *tests*; return the names of the variables.
-
-        Rows are grouped by the variables in *scope*; the new one is true if any row of the group meets the condition.
-        The names are added to *scope*.
-        """
+        """Add Cypher that computes a Boolean variable for each condition in *tests*; return the variables' names."""
         names = [self.new_name() for _ in tests]
         passed = (
             f"max(CASE WHEN {test} THEN 1 ELSE 0 END) = 1 AS {name}" for test, name in zip(tests, names, strict=True)
@@ -347,11 +332,7 @@ def _property_expression(name: str, node: _Node) -> str:
 
 
 def _by_node_kind(fields: Fields, kind: Holder) -> dict[Owner, list[FieldComparison]]:
-    """Group the comparisons of *fields* by the kind of node that has the field: ``{"fact": [...], "episode": [...]}``.
-
-    *kind*: the kind of the filtered node. Unless it is "fact", comparisons of beliefs (periods of facts) are under
-    "fact".
-    """
+    """Group the comparisons of *fields* by the kind of node with the field: ``{"fact": [...], "episode": [...]}``."""
     groups: defaultdict[Owner, list[FieldComparison]] = defaultdict(list)
     for comparison in fields.comparisons:
         of = field_of(comparison).of

@@ -31,28 +31,18 @@ def last_id(label: str) -> str:
 
 
 def truncate(text: str) -> str:
-    """Return the Cypher expression for the first ``$length`` characters of *text*, an expression such as ``e.content``.
-
-    Cypher's ``left`` alone would read past the end of a text with fewer characters than ``$length``, but more bytes.
-    """
+    """Return the Cypher expression for the first ``$length`` characters of *text*, such as ``e.content``."""
     return f"CASE WHEN size({text}) <= $length THEN {text} ELSE left({text}, $length) END"
 
 
 def of_speaker(episode: str, subject: str) -> str:
-    """Return the Cypher expression that is true if the entity *subject* is the speaker of the message *episode*.
-
-    Both arguments are names of query variables. A message without a speaker counts as spoken by the user.
-    """
+    """Return the Cypher expression that is true if the entity *subject* is the speaker of the message *episode*."""
     names = f"[name IN [{subject}.name] + coalesce({subject}.aliases, []) | toLower(name)]"
     return f"toLower(coalesce({episode}.speaker, 'user')) IN {names}"
 
 
 def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
-    """Return Cypher clauses that run once for each element of a list parameter, with the element as ``row``.
-
-    ``for_each(facts="MATCH ...")`` runs them for each element of ``$facts``. *carried* is a query variable that they
-    may use.
-    """
+    """Return Cypher clauses that run once for each element of a list parameter, with the element as ``row``."""
     fragment = ""
     for name, own in bodies.items():
         for body in (own,) if isinstance(own, str) else own:
@@ -61,10 +51,7 @@ def for_each(carried: str = "e", /, **bodies: str | tuple[str, ...]) -> str:
 
 
 def replace_words(label: str, node: str) -> str:
-    """Return the Cypher fragment that sets the word index entries of a node to ``row.terms``.
-
-    *node* is the variable of the node, *label* its label, such as ``Entity``.
-    """
+    """Return the Cypher fragment that sets the word index entries of a node to ``row.terms``."""
     return f"""WITH {node}, row
   OPTIONAL MATCH (old:Term)-[p:IN_{label.upper()}]->({node})
   WHERE NOT old.s IN [term IN row.terms | term.term]
@@ -126,11 +113,7 @@ MATCH_HELD = f"MATCH (f)-[h:HELD|PROPOSED]->(b:Belief)\nWHERE {HOLDS}"
 
 
 def match_believed(*, unreviewed: bool) -> str:
-    """Return the Cypher clause that matches the beliefs ``b`` that facts ``d`` had at the time ``$believed_at``.
-
-    A belief is a period in which a fact counts as true. *unreviewed* includes beliefs that wait for a person's
-    approval.
-    """
+    """Return the Cypher clause that matches the beliefs ``b`` that facts ``d`` had at the time ``$believed_at``."""
     return f"""
 MATCH (d)-[:{"HELD|PROPOSED" if unreviewed else "HELD"}]->(b)
 WHERE {BELIEVED}"""
@@ -163,10 +146,7 @@ UNEXPIRED = f"coalesce(x.expires_at, {OPEN_END}) > timestamp() * 1000"
 
 
 def map_source(x: str, st: str) -> str:
-    """Return the Cypher map of a message that states a fact, with its quote: ``{episode: x.id, quote: ...}``.
-
-    *x* is the variable of the message; *st* is the variable of its relation to the fact.
-    """
+    """Return the Cypher map of a message that states a fact, with its quote: ``{episode: x.id, quote: ...}``."""
     return f"""{{
     episode: {x}.id, source: {x}.source, source_id: {x}.source_id, speaker: {x}.speaker, at: {x}.at,
     offset: coalesce({x}.offset, 0), trust: coalesce({x}.trust, 1.0), labels: {x}.labels, saved_at: {x}.created_at,
@@ -289,9 +269,7 @@ KEEP_APART = SET_APART + for_each(
 def _link(other: str) -> str:
     """Return Cypher clauses that link a fact to its premises, the two facts from which it follows.
 
-    "Ann WORKS_IN Oslo" follows from "Ann WORKS_AT Acme" and "Acme IS_LOCATED_IN Oslo". *other*: the pattern of the
-    second premise ``b``. ``row.fact``: the id of a new fact, either the conclusion or a premise. ``row.of``,
-    ``row.first`` and ``row.second``: the predicates of the conclusion, the first and the second premise.
+    "Ann WORKS_IN Oslo" follows from "Ann WORKS_AT Acme" and "Acme IS_LOCATED_IN Oslo".
     """
     overlap = " AND ".join(
         f"{one}.known_from < {two}.invalid_at AND {two}.known_from < {one}.invalid_at"

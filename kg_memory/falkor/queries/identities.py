@@ -204,12 +204,7 @@ _FACTS = (
 
 
 def _moves(name: str, label: str, key: str, pattern: str, create: str) -> str:
-    """Return the Cypher fragment that moves relations of one type, such as SUBJECT_OF, from one entity to another.
-
-    Each row of the query parameter ``$<name>_out`` deletes the relation ``old`` of *pattern*; each row of
-    ``$<name>_in`` makes the relation *create*. *label*, *key*: label and id property of the nodes at the other end:
-    "Fact", "id".
-    """
+    """Return the Cypher fragment that moves relations of one type, such as SUBJECT_OF, from one entity to another."""
     ends = f"MATCH (x:{label} {{{key}: row.id}}) MATCH (n:Entity {{id: row.entity}})"
     return part.for_each(
         **{f"{name}_out": f"{ends} MATCH {pattern} DELETE old", f"{name}_in": f"{ends} MERGE {create}"}

@@ -14,12 +14,7 @@ from kg_memory.temporal.interval import OPEN_END, OPEN_START
 
 
 def _tell_of_stale(carried: str = "") -> str:
-    """Return Cypher clauses that read the latest facts of up to ``$most`` entities with outdated summaries.
-
-    The clauses before must match these entities as ``e``. Each resulting row has ``e``, ``total`` (its number of
-    facts), ``facts`` and ``past`` (its ended facts). *carried*: variables that the query still needs, each with a
-    comma: ``"id, evicted, "``.
-    """
+    """Return Cypher clauses that read the latest facts of up to ``$most`` entities with outdated summaries."""
     # MATCH reads all entities in one step; OPTIONAL MATCH would read row by row.
     return f"""WITH {carried}e ORDER BY e.stale, e.key LIMIT $most
 WITH {carried}collect(e) AS stale

@@ -63,11 +63,7 @@ POSTINGS: Mapping[Kind, str] = {kind: f"IN_{label.upper()}" for kind, label in L
 
 @cache
 def word_statistics(kinds: tuple[Kind, ...], *, unread: bool = True, names: bool = False) -> str:
-    """Return the Cypher query for the word statistics that BM25 ranking needs.
-
-    It returns the mean length of texts by kind, how many texts contain each of ``$terms``, and node counts by label.
-    *unread*: also whether messages wait to be read. *names*: also the entities with a name in ``$keys``.
-    """
+    """Return the Cypher query for the word counts that BM25 ranking needs: text lengths, and texts with each word."""
     statistics = "".join(map(_length_and_frequencies, kinds))
     lengths = ", ".join(f"{kind}: {kind}_length" for kind in kinds)
     often = ", ".join(f"{kind}: {kind}_often" for kind in kinds)
@@ -136,20 +132,13 @@ CARRIED = ("d", "score", "vector")
 
 @cache
 def belief_step(kind: Kind, *, unreviewed: bool) -> str:
-    """Return the Cypher clauses that keep facts that the memory believed at ``$believed_at``; ``""`` for other kinds.
-
-    With *unreviewed*, facts that wait for a person's approval are kept too.
-    """
+    """Return the Cypher clauses that keep facts believed at ``$believed_at``; ``""`` for other kinds."""
     return f"{part.match_believed(unreviewed=unreviewed)}\nWITH DISTINCT d, score" if kind == "facts" else ""
 
 
 @assembled
 def bm25_among(kind: Kind, first: str, post_filter: str) -> str:
-    """Return the Cypher query that ranks nodes of *kind* by BM25.
-
-    *first*: the clause that matches the nodes to rank, as ``d``. *post_filter* are the clauses of a filter (see
-    `filters.filter_step`), or ``""``.
-    """
+    """Return the Cypher query that ranks the nodes of *kind* that *first* matches by BM25."""
     return f"""{first}
 MATCH (t:Term)-[p:{POSTINGS[kind]}]->(d)
 WHERE t.s IN keys($weights)
@@ -158,11 +147,7 @@ WITH d, $weights[t.s] / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{post_filter}{_BEST
 
 @assembled
 def bm25(kind: Kind, looked_at: str, post_filter: str) -> str:
-    """Return the Cypher query that ranks nodes of *kind* by BM25 and returns the best ``$limit`` of them.
-
-    *looked_at*: the clauses that match the nodes to rank as ``d``; few nodes are faster. *post_filter*: the clauses
-    that filter the best ``$examined`` nodes.
-    """
+    """Return the Cypher query that ranks nodes of *kind* by BM25 and returns the best ``$limit`` of them."""
     return f"""{looked_at}
 WITH collect(d) AS texts
 UNWIND $terms AS q
@@ -174,10 +159,7 @@ WITH d, q.idf / {_SPREAD} AS part{_SUMMED}{_EXAMINED}{post_filter}{_BEST}"""
 
 @cache
 def find_by_rare_words(kind: Kind) -> str:
-    """Return the Cypher clauses that match as ``d`` the nodes of *kind* with rare words of the question.
-
-    A node matches if its text has one of the words ``$rare``, or both words of one of the pairs ``$pairs``.
-    """
+    """Return the Cypher clauses that match as ``d`` the nodes of *kind* with rare words of the question."""
     return f"""
 CALL {{
   UNWIND $rare AS s
@@ -197,11 +179,7 @@ CALL {{
 
 @cache
 def find_by_most_words(kind: Kind, *, tied: bool) -> str:
-    """Return Cypher clauses that find the nodes of *kind* with the greatest sums of word weights, as ``d``.
-
-    Query parameters: ``$leading``, the words with weights, ``[{"term": "oslo", "idf": 5.1}]``, and ``$looked``, the
-    number of nodes. *tied*: of nodes with equal sums, the one with the shorter text comes first.
-    """
+    """Return Cypher clauses that find the nodes of *kind* with the greatest sums of word weights, as ``d``."""
     return f"""
 UNWIND $leading AS q
 WITH q.term AS s, q.idf AS rarity
@@ -216,10 +194,7 @@ _VECTORS["entities"] = ("Meaning", "v", "\nMATCH (d)-[:MEANS]->(v)")
 
 @assembled
 def vector_search(kind: Kind, post_filter: str) -> str:
-    """Return the Cypher query that ranks nodes of *kind* by cosine similarity to ``$vector``, using the vector index.
-
-    *post_filter* are the clauses of a filter (see `filters.filter_step`), or ``""``.
-    """
+    """Return the Cypher query that ranks nodes of *kind* by similarity to ``$vector``, using the vector index."""
     # The query must not begin with WITH, which would import variables in a subquery.
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH {node}, vector, distance{means}" if means else ""
@@ -232,11 +207,7 @@ WITH d, 1.0 - distance AS score, vector{_best_by_meaning(kind, post_filter)}"""
 
 @assembled
 def exact_vector_search(kind: Kind, post_filter: str, first: str = "") -> str:
-    """Return the Cypher query that ranks nodes of *kind* by cosine similarity to ``$vector``, without the vector index.
-
-    *first*: the clause that matches the nodes to rank as ``d``; "" means all of *kind*. *post_filter*: the clauses of a
-    filter, or "".
-    """
+    """Return the Cypher query that ranks nodes of *kind* by similarity to ``$vector``, without the vector index."""
     label, node, means = _VECTORS[kind]
     meant = f"\nWITH d{means}\nWITH d, v" if means else "\nWITH d"
     every = f"\nMATCH (d:{LABELS[kind]})"
@@ -254,11 +225,7 @@ def _best_by_meaning(kind: Kind, post_filter: str) -> str:
 
 @assembled
 def join_searches(*searches: str) -> str:
-    """Return one Cypher query that runs all *searches*: queries with the columns `id` and `score`.
-
-    Its only row has a column for each search, `rows0`, `rows1` and so on: a list of pairs ``[id, score]``. A parameter
-    that several searches use must have the same value in all.
-    """
+    """Return one Cypher query that runs all *searches*, with a list of pairs ``[id, score]`` for each."""
     # Each search is collected in its own subquery: otherwise one without rows would drop the rows of the others.
     collected = [
         f"CALL {{\nCALL {{{search}}}\nRETURN collect([id, score]) AS rows{place}\n}}"
@@ -270,10 +237,7 @@ def join_searches(*searches: str) -> str:
 
 @assembled
 def filter_ids(kind: Kind, passing: str) -> str:
-    """Return the Cypher query that returns the ids in ``$ids`` whose node of *kind* passes a filter.
-
-    *passing* are the clauses of the filter (see `filters.filter_step`).
-    """
+    """Return the Cypher query for those of ``$ids`` whose node of *kind* passes a filter."""
     return f"""{part.each(f"d:{LABELS[kind]}")}
 WITH d, 1.0 AS score{passing}
 RETURN d.id AS id

@@ -31,11 +31,7 @@ LEDGER = f"{{since: [{_SUMS}], today: [{_SUMS_TODAY}]}} AS ledger"
 
 
 def read_ledger_before(*carried: str) -> str:
-    """Return Cypher clauses, to be put before RETURN, that read the counts of model calls and tokens as ``ledger``.
-
-    ``ledger`` has the sums since the day ``$spent_since`` and those of the day ``$spent_today`` (days since the epoch).
-    *carried* are the variables that the rest of the query needs.
-    """
+    """Return Cypher clauses, to be put before RETURN, that read the counts of model calls and tokens as ``ledger``."""
     return f"""
 OPTIONAL MATCH (s:Spent)
 WHERE s.day >= $spent_since
