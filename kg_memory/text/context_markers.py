@@ -19,10 +19,7 @@ from kg_memory.text.tokenise import terms
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The text before and after a section of a context (the text for a prompt), such as ``<FACTS>`` and ``</FACTS>``.
-
-    No line inside the section contains the text `end`.
-    """
+    """The text before and after a section of a context, such as ``<FACTS>`` and ``</FACTS>``."""
 
     begin: str
     end: str
@@ -101,33 +98,21 @@ _AROUND_A_LINE = re.compile(r"^\s*- (?:\[[^\]\n]*\] )?|\s\[[^\]\n]{0,2000}\]$", 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A sentence prepared for comparison with other sentences.
-
-    `words`: its content words in order. `turns`: words that change its meaning, such as "not". `exact`: its names and
-    numbers.
-    """
+    """A sentence prepared for comparison: content words in order, words such as "not", names and numbers."""
 
     words: tuple[str, ...]
     turns: tuple[str, ...]
     exact: frozenset[str]
 
     def repeats(self, line: _Statement) -> bool:
-        """Return whether *line* says all that this sentence says: it has the same content words, one after another.
-
-        Words that change the meaning, such as "not", must be equal. *line* must have all names and numbers of this
-        sentence.
-        """
+        """Return whether *line* says all that this sentence says: the same content words, one after another."""
         length = len(self.words)
         same = any(line.words[start : start + length] == self.words for start in range(len(line.words) - length + 1))
         return same and self.turns == line.turns and self.exact <= line.exact
 
 
 def remove_echo(text: str, recalled: str) -> str:
-    """Return *text*, by an assistant, without sentences that only repeat a line of *recalled*, a text from a memory.
-
-    The line must have all content words of the sentence in a row, with the same names, numbers, negation and tense. The
-    result is "" if only sentences without content remain.
-    """
+    """Return *text* without sentences that only repeat a line of *recalled*, a text from a memory."""
     lines = list(_iterate_statements(recalled))
     has_echo = has_content = False
     parts: list[str] = []

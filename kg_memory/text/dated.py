@@ -48,11 +48,7 @@ class Dated(Protocol):
 
 
 def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | None = None) -> str:
-    """Return when *fact* is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event.
-
-    Without dates: "said on 7 May 2023". A state of more than a day that ended before *now* begins with "no longer so".
-    *write*: converts a date to words (default: `date_in_words`).
-    """
+    """Return when *fact* is true: "since May 2023", "from 2021 to 7 May 2023", or "on 7 May 2023" for an event."""
     is_over = fact.invalid_at is not None and now is not None and fact.invalid_at <= now
     write = write or date_in_words
     when = _within_a_day(fact, write) or _phrase(fact, write, is_over=is_over and fact.kind == "state")
@@ -66,10 +62,7 @@ def period_in_words(fact: Dated, now: datetime | None = None, write: Writer | No
 
 
 def outcome_in_words(outcome: PlanOutcome, at: datetime, precision: Precision, write: Writer) -> str:
-    """Return the outcome of a plan with the date *at*: "done on 7 May 2023", "dropped by 7 May", "done in May 2023".
-
-    *precision*: how exact the date is. *write*: a function that converts a date to words.
-    """
+    """Return the outcome of a plan with the date *at*: "done on 7 May 2023", "dropped by 7 May"."""
     words = {"fulfilled": "done", "dropped": "dropped", "replaced": "changed"}
     if precision in ("instant", "day", "by"):
         return f"{words[outcome]} {'by' if precision == 'by' else 'on'} {write(midnight(at), 'day')}"
@@ -77,10 +70,7 @@ def outcome_in_words(outcome: PlanOutcome, at: datetime, precision: Precision, w
 
 
 def _phrase(fact: Dated, write: Writer, *, is_over: bool) -> str:
-    """Return the period of *fact* in words: "since May 2023", "in May 2023" for an event, "said on 7 May 2023".
-
-    The period of a state that *is_over* begins with "no longer so: ". *write* converts a date to words.
-    """
+    """Return the period of *fact* in words: "since May 2023", or "said on 7 May 2023" without dates."""
     start, end = _bounds(fact, write)
     mark = "no longer so: " if is_over else ""
     if start and end:
@@ -115,10 +105,7 @@ def _bounds(fact: Dated, write: Writer) -> tuple[str, str]:
 
 
 def date_in_words(moment: datetime, precision: Precision = "instant") -> str:
-    """Return *moment* in words, as exact as *precision* says: "7 May 2023", "May 2023", "about 2023".
-
-    With the precision "instant", the time of day is added unless it is midnight.
-    """
+    """Return *moment* in words, as exact as *precision* says: "7 May 2023", "May 2023", "about 2023"."""
     moment = _round(moment, precision)
     match precision:
         case "season":
@@ -148,10 +135,7 @@ def _guess_precision(moment: datetime) -> Precision:
 
 
 def _within_a_day(fact: Dated, write: Writer) -> str:
-    """Return the period of *fact* if it lies within one day, else "".
-
-    Examples: "on 7 May 2023", "on 7 May 2023 from 10:00 to 12:00". *write* converts a date to words.
-    """
+    """Return the period of *fact* if it lies within one day, else "": "on 7 May 2023 from 10:00 to 12:00"."""
     start, end = fact.valid_at, fact.invalid_at
     if not start or not end or not {fact.precision, fact.end_precision} <= {"instant", "day"} or end - start > _DAY:
         return ""
@@ -260,11 +244,7 @@ class _Period(NamedTuple):
 
 
 def dated(fact: DatedFact) -> str:
-    """Return the sentence of *fact* with its dates: "Ann lives in Oslo" -> "Ann lives in Oslo (since 2024-05)".
-
-    Times of day are left out. If the fact has no known date, the day when it was stated is added, unless it is a state
-    that lasts for years by its predicate, and the sentence itself names no date.
-    """
+    """Return the sentence of *fact* with its dates: "Ann lives in Oslo" -> "Ann lives in Oslo (since 2024-05)"."""
     period, sentence = _period_of(fact), fact["sentence"].rstrip()
     is_timeless = fact["kind"] == "state" and not period.valid_at and not period.invalid_at
     lasts = half_life(fact["predicate"]) > SHORT
@@ -275,10 +255,7 @@ def dated(fact: DatedFact) -> str:
 
 
 def dated_past(fact: DatedFact) -> str:
-    """Return the sentence of a fact that has ended, with its dates in front: "Until 2024-05: Ann lives in Oslo".
-
-    An event instead has its dates at the end, as `dated` writes them.
-    """
+    """Return the sentence of an ended fact after its dates: "Until 2024-05: Ann lives in Oslo"."""
     if fact["kind"] == "event":
         return dated(fact)
     begin, end = _bounds(_period_of(fact), date_without_time)

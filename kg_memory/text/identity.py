@@ -85,7 +85,7 @@ _cached_alias_key = lru_cache(maxsize=65_536)(_uncached_alias_key)
 
 
 def entity_key(name: str, type_: str, apart: str | None = None) -> str:
-    """Return the key of an entity: a hash of its *name* and its type, *type_*.
+    """Return the key of an entity: a hash of its *name* and its type.
 
     *apart*: for a second entity of this name and type, the id of the message or decision that separated them.
     """
@@ -99,11 +99,7 @@ def thread_key(thread: str | None) -> str:
 
 
 def episode_id(namespace: str, parts: Iterable[str | None]) -> str:
-    """Return the id of an episode (a stored message or text) in *namespace*, a UUID; equal *parts* give equal ids.
-
-    *parts* identify the episode: its source system and its id there, or else its kind, content, speaker, thread and
-    time.
-    """
+    """Return the id of an episode in *namespace*, a UUID; equal *parts* give equal ids."""
     return _uuid(namespace, "episode", *(part or "" for part in parts))
 
 
@@ -113,11 +109,7 @@ def entity_id(namespace: str, key: str) -> str:
 
 
 def fact_id(namespace: str, subject: str, predicate: str, objects: Iterable[str], sentence: str) -> str:
-    """Return the id of a fact in *namespace*, a UUID; equal facts have equal ids.
-
-    *subject* and *objects* are entity keys. Facts are equal even if *sentence* differs in case or punctuation, or if
-    *objects* are in another order.
-    """
+    """Return the id of a fact in *namespace*, a UUID; case, punctuation and the order of *objects* do not matter."""
     return _uuid(namespace, "fact", subject, predicate, *sorted(objects), canonical_sentence(sentence))
 
 
@@ -128,11 +120,7 @@ def canonical_sentence(sentence: str) -> str:
 
 
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
-    """Return the id of a belief: a record of one period in which the memory considers the fact *fact* (an id) true.
-
-    *cause*: the id of the message or decision that led to it. *times*: the period in microseconds since the epoch, then
-    1 if it waits for review, else 0.
-    """
+    """Return the id of a belief: a record of one period in which the memory considers *fact* true."""
     return _uuid(namespace, "belief", fact, cause, *map(str, times))
 
 
@@ -145,26 +133,17 @@ def verdict_id(namespace: str, fact: str, opponent: str) -> str:
 
 
 def community_id(namespace: str, oldest: str, level: int = 0) -> str:
-    """Return the id of a community (a group of entities); *oldest* is the id of its oldest entity.
-
-    *level* is 0 for a group of entities, 1 for a group of such groups, and so on.
-    """
+    """Return the id of a community (a group of entities); *oldest* is the id of its oldest entity."""
     return _uuid(namespace, "community", oldest, *([str(level)] if level else []))
 
 
 def decision_id(namespace: str, verdict: str, at: int) -> str:
-    """Return the id of the decision that was made at *at* about a verdict, a judgement of how two facts relate.
-
-    *verdict* is the id of the verdict. *at* is in microseconds since the epoch.
-    """
+    """Return the id of the decision made at *at* (microseconds) about a verdict (how two facts relate)."""
     return _uuid(namespace, "decision", verdict, str(at))
 
 
 def identity_id(namespace: str, *parts: object) -> str:
-    """Return the id of a decision on whether two entities are the same: a merge, a split or an open question.
-
-    *parts* are the ids of the entities, and a time where needed.
-    """
+    """Return the id of a decision on whether two entities are the same: a merge, a split or an open question."""
     return _uuid(namespace, "identity", *map(str, parts))
 
 
@@ -204,10 +183,7 @@ def name_assistant(speaker: str) -> str:
 
 
 def block_thread(label: str) -> str:
-    """Return the thread (conversation) in which the memory block *label* is stored: "persona" -> "block/persona".
-
-    A memory block is a text that an agent edits.
-    """
+    """Return the thread in which the memory block *label* is stored: "persona" -> "block/persona"."""
     return f"block/{label}"
 
 
@@ -233,11 +209,7 @@ _LOWER = re.compile(r"[^\W\d_]")
 
 
 def is_pronoun(name: str, context: str = "") -> bool:
-    """Return whether *name* is a pronoun such as "she", and not an acronym such as "US" or "WHO".
-
-    *context* is the text in which it occurs. A name in capitals is an acronym if it is in capitals there too, unless
-    the whole text is in capitals.
-    """
+    """Return whether *name* is a pronoun such as "she", and not an acronym such as "US" or "WHO"."""
     if canonical_name(name) not in PRONOUNS:
         return False
     if len(name) == 1 or not (name.isascii() and name.isupper()):
@@ -248,10 +220,7 @@ def is_pronoun(name: str, context: str = "") -> bool:
 
 
 def why_no_name(name: str, context: str = "") -> str | None:
-    """Return the reason why *name* cannot name an entity, such as "its name is a pronoun"; None if it can.
-
-    *context* is the text in which the name occurs, see `is_pronoun`.
-    """
+    """Return the reason why *name* cannot name an entity, such as "its name is a pronoun"; None if it can."""
     if not canonical_name(name):
         return "it has no name"
     if not HAS_LETTER.search(name):
@@ -265,10 +234,7 @@ def is_first_person(question: str) -> bool:
 
 
 def is_subject(question: str) -> bool:
-    """Return whether *question* is about the person who asks: true for "Where do I live?".
-
-    A question about somebody or something of this person is not: "Where does my sister live?".
-    """
+    """Return whether *question* is about the person who asks: true for "Where do I live?"."""
     matches = FIRST_PERSON.finditer(question)
     return any(not _OWNER.match(word[0]) and not question.startswith(_OWNED_BY, word.end()) for word in matches)
 

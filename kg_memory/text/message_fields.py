@@ -33,10 +33,7 @@ _ZONE = re.compile(r"(?<=\d)\s*(?:(?:UTC|GMT)?([+-]\d\d:?\d\d)|UTC|GMT|Z)(?:\s*[
 def parse_time(value: Any) -> datetime:
     """Return *value* as a datetime with its UTC offset; a time without a time zone is in UTC.
 
-    Accepted formats: ISO 8601; seconds, milliseconds, microseconds or nanoseconds since 1970; RFC 2822; and the formats
-    of the LoCoMo and BEAM data sets, such as "1:56 pm on 8 May, 2023".
-
-    Errors: `InputError` for any other value.
+    Formats: ISO 8601, a number since 1970, RFC 2822, "1:56 pm on 8 May, 2023". Errors: `InputError` for any other.
     """
     try:
         return local_time(*split_local(_parse(value)))
@@ -45,10 +42,7 @@ def parse_time(value: Any) -> datetime:
 
 
 def _parse(value: Any) -> datetime:
-    """Return *value* as a datetime, in any format of `parse_time`; naive if *value* names no time zone.
-
-    Errors: `TypeError` for a wrong type, `ValueError` for an unknown format.
-    """
+    """Return *value* as a datetime, in any format of `parse_time`; naive if *value* names no time zone."""
     if isinstance(value, datetime):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -91,10 +85,7 @@ def speaker_of(role: str, name: str | None) -> str:
 
 
 def plain_text(content: Any) -> str:
-    r"""Return the text of a message's content: a string, or a list of parts, whose texts are joined by newlines.
-
-    ``[{"type": "text", "text": "Hi"}, "Ann"] -> "Hi\nAnn"``; None gives "". Errors: `InputError` for any other type.
-    """
+    """Return the text of a message's content: a string, or a list of parts, joined by newlines."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -118,11 +109,7 @@ def json_type(value: Any) -> str:
 
 
 def parse_facts(content: str) -> list[dict[str, Any]] | None:
-    """Return the facts in *content*, JSON such as ``{"facts": [{"sentence": "Ann likes jazz"}]}``, as dicts.
-
-    A JSON object without "facts" counts as one fact: ``{"sentence": "Ann likes jazz"}``. Facts are not validated. None
-    if *content* is no JSON object, or "facts" is not a list of objects.
-    """
+    """Return the facts in *content*, JSON such as ``{"facts": [{"sentence": "Ann likes jazz"}]}``, or None."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
@@ -132,10 +119,7 @@ def parse_facts(content: str) -> list[dict[str, Any]] | None:
 
 
 def tell_facts(content: str) -> str:
-    """Return the facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz".
-
-    The JSON record from which the facts were made, if any, follows. Content without facts is returned unchanged.
-    """
+    """Return the facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz"."""
     rows = parse_facts(content)
     if not rows:
         return content
@@ -151,10 +135,7 @@ def _tell_period(start: object, end: object) -> str:
 
 
 def has_more_values(text: str, most: int) -> bool:
-    """Return whether the JSON *text* has more than *most* keys and values together, without parsing it.
-
-    Parsed lists and objects can take a hundred times the memory of their text, so this is checked before.
-    """
+    """Return whether the JSON *text* has more than *most* keys and values together, without parsing it."""
     if text.count(",") + text.count("[") + text.count("{") + text.count('"') // 2 <= most:
         return False
     bare = text.replace("\\\\", "").replace('\\"', "")

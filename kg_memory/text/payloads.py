@@ -60,10 +60,7 @@ _LONG_LINE = re.compile(rf"[^\n]{{{SHORTEST_STRETCH},}}")
 
 
 def hide_payloads(text: str, kind: str | None = None) -> str:
-    """Return *text* with a placeholder for each piece of data, such as a file in base64: "[data: image/png, 1.4 kB]".
-
-    JSON stays valid. *kind* is the kind of the episode that contains the text, such as "json"; see `find_payloads`.
-    """
+    """Return *text* with a placeholder for each piece of data, such as a file: "[data: image/png, 1.4 kB]"."""
     parts, offset = list[str](), 0
     for start, end, placeholder in find_payloads(text, kind):
         parts += text[offset:start], placeholder
@@ -72,10 +69,7 @@ def hide_payloads(text: str, kind: str | None = None) -> str:
 
 
 def original_offset(text: str, kind: str | None, offset: int, *, is_end: bool = False) -> int:
-    """Convert *offset*, an index in ``hide_payloads(text, kind)``, to the index of the same character in *text*.
-
-    For an offset inside a placeholder, this is the start of the data that it replaced, or if *is_end* is true, its end.
-    """
+    """Convert *offset*, an index in ``hide_payloads(text, kind)``, to the index of the same character in *text*."""
     moved = 0
     for start, end, placeholder in find_payloads(text, kind):
         if offset <= start - moved:
@@ -88,11 +82,7 @@ def original_offset(text: str, kind: str | None, offset: int, *, is_end: bool = 
 
 @lru_cache(maxsize=8)
 def find_payloads(text: str, kind: str | None = None) -> tuple[Payload, ...]:
-    """Return the payloads in *text*, such as files in base64: where each is, and the placeholder to show instead.
-
-    Example: ``((4, 1126, "[data: image/png, 1.1 kB]"),)``. *kind*: the kind of the episode with the text; in ``"json"``
-    minified code is no payload, in ``"fact"`` nothing is.
-    """
+    """Return where the payloads in *text* are, such as files in base64, and the placeholders to show instead."""
     found, offset = list[Payload](), 0
     for start, end, name in () if kind == "fact" else (*_find_runs(text), (len(text), len(text), "")):
         found += _find_stretches(text, offset, start) if kind != "json" else ()
@@ -107,10 +97,7 @@ def _placeholder(kind: str, size: int) -> str:
 
 
 def _find_runs(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield ``(start, end, type)`` of data in *text*: data URLs, PEM blocks, JWTs, long URLs, long base64 or hex.
-
-    The type is a label for people, such as "image/png" or "JWT".
-    """
+    """Yield ``(start, end, type)`` of data in *text*: data URLs, PEM blocks, JWTs, long URLs, long base64 or hex."""
     for match in _CANDIDATE.finditer(text):
         start, end = match.span()
         match match.lastgroup:

@@ -170,11 +170,7 @@ def canonical_predicates() -> tuple[str, ...]:
 
 
 def _look_up(name: str) -> Predicate | None:
-    """Return the predicate that *name* means, or None.
-
-    The first rule that applies decides, even if it finds none. A rule takes the name with "_" at both ends, and returns
-    ``(whether it applies, predicate or None)``: "_NOW_LIVES_IN_" -> ``(True, LIVES_IN)``.
-    """
+    """Return the predicate that *name* means, or None."""
     if exact := _TABLE.exact.get(name):
         return exact
     padded = f"_{name}_"
@@ -255,10 +251,7 @@ def _read_plan(padded: str) -> tuple[bool, Predicate | None]:
 
 
 def _read_mark(padded: str) -> tuple[bool, Predicate | None]:
-    """Read a word such as "also": "_ALSO_LIVES_IN_" -> ``(True, ALSO_LIVES_IN)``.
-
-    The word is left out if the predicate has several values anyway: "_ALSO_LIKES_" -> ``(True, LIKES)``.
-    """
+    """Read a word such as "also": "_ALSO_LIVES_IN_" -> ``(True, ALSO_LIVES_IN)``."""
     for mark, pattern in _MARKS:
         match = pattern.search(padded)
         if match is not None:
@@ -372,10 +365,7 @@ def _read_entries(families: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Pr
 
 
 def _add_stem(stems: dict[str, Predicate | None], written: str, predicate: Predicate) -> None:
-    """Add *predicate* by the stem of its name *written*, "LIVED_IN" -> "LIV_IN".
-
-    If two predicates share a stem, the one in the present tense is kept, or None if that does not decide.
-    """
+    """Add *predicate* by the stem of its name *written*, "LIVED_IN" -> "LIV_IN"."""
     stem = _stem_first(written.split("_"))
     current = stems.setdefault(stem, predicate)
     if current is None or current.name == predicate.name:

@@ -94,10 +94,7 @@ def hide_secrets(text: str, keys: Iterable[str] = ()) -> str:
 
 
 def redact_personal(text: str) -> str:
-    """Return *text* with placeholders such as ``[e-mail]`` in place of personal data.
-
-    Replaced are e-mail addresses, phone numbers, payment cards, bank accounts (IBAN) and identity numbers.
-    """
+    """Return *text* with placeholders such as ``[e-mail]`` in place of personal data."""
     redacted = _NUMBERS.sub(lambda match: _redact_cards(match[0]), _EMAIL.sub(EMAIL, text))
     redacted = _IBAN.sub(lambda match: ACCOUNT if _is_iban(match[0]) else match[0], redacted)
     redacted = _RESIDENT.sub(lambda match: ID_NUMBER if _is_resident(match[0]) else match[0], redacted)
@@ -135,10 +132,7 @@ def _apply_hook(hook: RedactHook, text: str) -> str:
 
 
 def redact_json(content: str, setting: RedactHook | str) -> str:
-    """Return the JSON text *content* without the data that *setting* (`Settings.redact`) names, still as JSON.
-
-    Redacted numbers become strings. Errors: `InputError` as for `redact_text`, and if the result is not JSON.
-    """
+    """Return the JSON text *content* without the data that *setting* (`Settings.redact`) names, still as JSON."""
     redacted = redact_text(content, setting)
     if redacted == content or _is_json(redacted):
         return redacted
@@ -168,10 +162,7 @@ def _is_json(text: str) -> bool:
 
 
 def _numbers_to_texts(value: Any, setting: RedactHook | str, key: str = "") -> Any:
-    """Return *value*, parsed JSON, with a redacted string in place of each number that *setting* would redact.
-
-    *key*: the key of *value* in its object, by which it may be a secret: ``{"pin": 1234}``.
-    """
+    """Return *value*, parsed JSON, with a redacted string in place of each number that *setting* would redact."""
     match value:
         case dict():
             return {key: _numbers_to_texts(item, setting, key) for key, item in value.items()}
@@ -202,10 +193,7 @@ def _redact_if_card(numbers: str) -> str:
 
 
 def _end_of_card(numbers: str, groups: Sequence[tuple[int, int]]) -> int:
-    """Return the index in *numbers* where the longest card number ends that starts with the first group; 0 if none.
-
-    *groups* are ``(start, end)`` of the groups of digits in *numbers*.
-    """
+    """Return the index in *numbers* where the longest card number ends that starts with the first group; 0 if none."""
     end = 0
     for start, stop in groups:
         if _is_card(numbers[groups[0][0] : stop]):

@@ -85,10 +85,7 @@ def _cut(content: str, start: int, end: int) -> Iterator[Sentence]:
 
 
 def _strip(content: str, start: int, end: int) -> Iterator[Sentence]:
-    """Yield ``content[start:end]`` as a sentence without surrounding white space; nothing if it is blank.
-
-    A statement before a question is yielded separately: "I'm moving to Oslo, can you recommend a school?".
-    """
+    """Yield ``content[start:end]`` as sentences without surrounding white space; a question is yielded separately."""
     text = content[start:end]
     start += len(text) - len(text.lstrip())
     text = text.strip()
@@ -108,11 +105,7 @@ def content_stems(text: str) -> frozenset[str]:
 
 
 def describe_members(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return (name, summary) of a community (a group of related entities), written without a model.
-
-    *items* are members, ``{"entity": name}``, facts, ``{"fact": sentence}``, and smaller communities, ``{"part": name,
-    "summary": text}``. The name lists members; the summary joins facts and summaries.
-    """
+    """Return (name, summary) of a community (a group of related entities), written without a model."""
     names = [item["entity"] for item in items if "entity" in item]
     facts = [item["fact"] for item in items if "fact" in item]
     for item in items:
@@ -128,10 +121,7 @@ def describe_members(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
 
 
 def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: int = LONGEST_TEXT) -> str:
-    """Return *text* on one line, without invisible characters, shortened to about *length* characters.
-
-    If it is longer, `excerpt` selects the sentences that contain most of *words*.
-    """
+    """Return *text* on one line, without invisible characters, shortened to about *length* characters."""
     line = " ".join(text[:SEARCHED].split())
     if not line.isprintable():
         line = " ".join("".join(" " if _is_break(char) else char for char in line).split())
@@ -139,12 +129,7 @@ def one_line(text: str, words: frozenset[str] | set[str] = frozenset(), length: 
 
 
 def excerpt(text: str, words: frozenset[str] | set[str], length: int) -> str:
-    """Return the sentences of *text* that contain most of *words*, in about *length* characters at most.
-
-    Of two sentences with equally many of *words*, the one with more words in all is preferred, since a greeting has
-    few. Where there is room, the sentences after these are added. "…" replaces the sentences that are left out. A text
-    that is short enough is returned unchanged.
-    """
+    """Return the sentences of *text* that contain most of *words*, in about *length* characters at most."""
     if len(text) <= length:
         return text
     sentences = [sentence.text for sentence in split_sentences(text)] or [text]
@@ -181,19 +166,12 @@ def _is_break(char: str) -> bool:
 
 
 def fold(text: str) -> tuple[str, ...]:
-    """Return the words of *text* in lower case and without punctuation: "Don't go!" -> ("don't", "go").
-
-    Unlike the terms of the word index, they keep "not", tenses and "-5", which change the meaning. A text of over
-    `SEARCHED` characters is returned whole: to compare its words would take too long.
-    """
+    """Return the words of *text* in lower case and without punctuation: "Don't go!" -> ("don't", "go")."""
     words = unicodedata.normalize("NFKC", text).casefold().split() if len(text) <= SEARCHED else ()
     return tuple(filter(None, (word.strip(_AROUND) for word in words))) or (text,)
 
 
 def is_quote(fact: Fact) -> bool:
-    """Return whether the sentence of *fact* is only a speaker with a quote: "Ann: I love jazz".
-
-    The offline reader, which extracts facts without a model, often makes such facts.
-    """
+    """Return whether the sentence of *fact* is only a speaker with a quote: "Ann: I love jazz"."""
     speaker, _, said = fact.sentence.partition(": ")
     return any(source.speaker == speaker and fold(source.quote) == fold(said) for source in fact.sources)

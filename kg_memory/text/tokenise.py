@@ -105,10 +105,7 @@ def terms(text: str) -> list[str]:
 
 
 def iterate_terms(text: str) -> Iterator[str]:
-    """Yield the search terms of *text* in order: "Ann's two dogs" -> "ann", "two", "dog".
-
-    A long text is processed in parts, so that other threads can run in between.
-    """
+    """Yield the search terms of *text* in order: "Ann's two dogs" -> "ann", "two", "dog"."""
     return _iterate_terms(text) if len(text) <= PART else chain.from_iterable(map(_iterate_terms, _parts(text)))
 
 
@@ -159,10 +156,7 @@ def count_terms(text: str, weight: int = 1) -> Counter[str]:
 
 
 def count_fact_terms(sentence: str, predicate: str) -> Counter[str]:
-    """Return ``{term: 1}`` for each search term of a fact: those of its *sentence*, then those of its *predicate*.
-
-    "Ann has two snakes" with HAS_PET gives ``{"ann": 1, "two": 1, "snake": 1, "pet": 1}``.
-    """
+    """Return ``{term: 1}`` for each search term of a fact: those of its *sentence*, then of its *predicate*."""
     # Counted once: "Ann lost Ann's hat" is no more about Ann than "Ann lost her hat".
     return Counter(dict.fromkeys((*terms(sentence), *terms(predicate.replace("_", " "))), 1))
 
@@ -225,10 +219,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return *text* with each match of *pattern* replaced; the same result as ``pattern.sub(replace, text)``.
-
-    A long text is searched in pieces, so that other threads can run in between; see `find_all`.
-    """
+    """Return ``pattern.sub(replace, text)``, but let other threads run while a long text is searched."""
     if len(text) <= WINDOW:
         return pattern.sub(replace, text)
     parts: list[str] = []
@@ -240,11 +231,7 @@ def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]],
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of *pattern* in *text*; the same result as ``pattern.finditer(text)``.
-
-    The text is searched in pieces of `WINDOW` characters, because one search of a long text blocks all other threads.
-    Each match must have between 1 and `LONGEST_MATCH` characters.
-    """
+    """Yield the matches of ``pattern.finditer(text)``, but let other threads run while a long text is searched."""
     offset = 0
     for start in range(0, len(text), WINDOW):
         end = start + WINDOW
@@ -279,11 +266,7 @@ _RECEIPT = re.compile(rf"(?:^|\s)(?:{_PHRASES['receipt']})(?:\s|$)")
 
 
 def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str] = ()) -> bool:
-    """Return whether the message *content* is only a greeting, thanks, a farewell or laughter, such as "Hello Ann!".
-
-    *people* are names that may be part of a greeting. Praise such as "Sounds great!" counts as well, unless one of the
-    earlier messages *before* seems to ask or propose something, because it is then an answer.
-    """
+    """Return whether the message *content* is only a greeting, thanks, a farewell or laughter, such as "Hello Ann!"."""
     if len(content) > LONGEST_GREETING or not _ANSWERS.isdisjoint(content):
         return False
     text = canonical_sentence(content)
@@ -298,11 +281,7 @@ def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str]
 
 
 def is_filler(content: str, before: str | None) -> bool:
-    """Return whether the message *content* has nothing worth finding: "Noted.", "Got it, thanks!", "Sure!".
-
-    *before* is the previous message, by another speaker. If it asks or proposes something, or is None (unknown),
-    "Sure!" counts as an answer, and the result is False.
-    """
+    """Return whether the message *content* has nothing worth finding: "Noted.", "Got it, thanks!", "Sure!"."""
     if len(content) > LONGEST_GREETING or not _ANSWERS.isdisjoint(content):
         return False
     nothing, text = says_nothing(content), " ".join(canonical_sentence(content).split())

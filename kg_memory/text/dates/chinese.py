@@ -109,10 +109,7 @@ def _calendar_month(year_: int, month_: int, now: datetime) -> Interval:
 
 
 def _yearly(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the date named by *match*, such as 五月 ("May"), in the year that fits the sentence around it.
-
-    *make* is a function that returns the date in a given year. *now* is when the text was written.
-    """
+    """Return the date named by *match*, such as 五月 ("May"), in the year that fits the sentence around it."""
     text, which = match.string, _tense(match)
     if _SINCE.match(text, match.end()) or text.endswith("自从", 0, match.start()):
         return periods.yearly(now, make, -1)

@@ -292,10 +292,7 @@ def _periods_ago(match: re.Match[str], now: datetime) -> Interval:
     rf"last){_})?(?P<n>{NUMBER}){_}(?P<unit>{UNIT})s?\b(?!-)"
 )
 def _since(match: re.Match[str], now: datetime) -> Interval | None:
-    """Return the period without an end that "for 4 years" means, which began four years before *now*.
-
-    None if the sentence is about the past or the future: "I lived there for 4 years".
-    """
+    """Return the period without an end that "for 4 years" means; None for "I lived there for 4 years"."""
     count, name, vague = _amount(match)
     sentence = periods.sentence_around(match).replace("’", "'")
     over = periods.BACK.search(sentence) or periods.AHEAD.search(sentence)

@@ -19,8 +19,7 @@ Edge = Literal["start", "end"]
 class EventTime:
     """A time given by an event, such as "before she moved to Oslo".
 
-    The event is the start or end (*edge*) of a fact; here, the start of ("she", LIVES_IN, "Oslo"). *subject* and
-    *object* are None if the question does not name them.
+    The event is the start or end (*edge*) of a fact; here, the start of ("she", LIVES_IN, "Oslo").
     """
 
     relation: Relation
@@ -89,10 +88,9 @@ def _slots() -> dict[str, str]:
 
 @cache
 def _rows(name: str) -> tuple[Row, ...]:
-    """Return ``(predicate, edge, pattern)`` for each kind of event in a table of ``events.toml``.
+    """Return ``(predicate, edge, pattern)`` for each kind of event in the table *name* of ``events.toml``.
 
-    ``("LIVES_IN", "start", pattern)`` matches "moved to Oslo", the start of a fact. The edge is None for a whole
-    period: "lived in Oslo". *name*: the table, "clauses", "nouns" or "chinese".
+    ``("LIVES_IN", "start", pattern)`` matches "moved to Oslo", the start of a fact.
     """
     # Compiled at the first call, as it takes too long for an import.
     slots = _slots()
@@ -107,10 +105,7 @@ def _rows(name: str) -> tuple[Row, ...]:
 
 
 def _fill_slots(words: str, slots: dict[str, str]) -> str:
-    """Replace each placeholder in the pattern *words* by its regular expression in *slots*.
-
-    Placeholders of objects, such as NAME, become groups of the pattern: `object1`, `object2` and so on.
-    """
+    """Replace each placeholder in the pattern *words* by its regular expression in *slots*."""
     numbers = count(1)
 
     def fill(slot: re.Match[str]) -> str:
@@ -127,10 +122,7 @@ _compile = cache(re.compile)
 
 
 def find_events(text: str) -> list[EventMention]:
-    """Return the events that *text* uses to name a time, in order, without overlaps.
-
-    "Where did she live before she moved to Oslo?" has the event "before she moved to Oslo".
-    """
+    """Return the events that *text* uses to name a time, such as "before she moved to Oslo", in order."""
     english = [_english_event(text, match) or _bare_event(text, match) for match in _CONJUNCTION.finditer(text)]
     mentions = [*filter(None, english), *_chinese_events(text), *_former_times(text)]
     kept: list[EventMention] = []
@@ -158,10 +150,7 @@ def _english_event(text: str, conjunction: re.Match[str]) -> EventMention | None
 
 
 def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
-    """Return the event of a question that ends with a place alone: "Where did Ann live before Oslo?"; else None.
-
-    The event has the verb of the question: before she lived in Oslo. *conjunction*: the match of "before" or "after".
-    """
+    """Return the event of a question that ends with a place alone: "Where did Ann live before Oslo?"; else None."""
     relation = _RELATIONS[" ".join(conjunction["word"].casefold().split())]
     match = _compile(rf"{_slots()['CAPITAL']}(?=\s*[?,.!]*\s*$)").match(text, conjunction.end())
     if match is None or relation not in ("before", "after"):
@@ -174,10 +163,7 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
 
 
 def _verb_before(text: str) -> str | None:
-    """Return the predicate of the verb in a question's beginning: "Where did Ann live" -> "LIVES_IN"; None if unknown.
-
-    A text without any verb, such as "What about", gives "WORKS_AT".
-    """
+    """Return the predicate of the verb in a question's beginning: "Where did Ann live" -> "LIVES_IN"."""
     if not re.search(r"\w", re.sub(r"^\s*(?:and|what about|how about)\b", "", text, flags=re.IGNORECASE)):
         return "WORKS_AT"
     return next((predicate for verb, predicate in _VERBS.items() if _compile(f"(?i){verb}").search(text)), None)
@@ -192,10 +178,7 @@ def _former_times(text: str) -> Iterator[EventMention]:
 
 
 def _has_actor(match: re.Match[str]) -> bool:
-    """Return whether *match* has a subject, as in "she moved", or a verb that needs none, as in "moving".
-
-    False for a negated event, "she never moved", and for a subject such as "it".
-    """
+    """Return whether *match* has a subject, as in "she moved", or a verb that needs none, as in "moving"."""
     subject = match["subject"]
     if subject is None:
         return match["verb"].split()[0].casefold().endswith("ing")
@@ -203,11 +186,7 @@ def _has_actor(match: re.Match[str]) -> bool:
 
 
 def _event(relation: Relation, predicate: str, edge: Edge | None, match: re.Match[str]) -> EventTime | None:
-    """Return the event that *match*, a clause such as "she moved to Oslo", describes; None if it gives no date.
-
-    *edge*: whether the event is the start or the end of a fact with *predicate*; None for the whole period, as in
-    "while she lived in Oslo".
-    """
+    """Return the event that *match*, a clause such as "she moved to Oslo", describes; None if it gives no date."""
     named = next((value for name, value in match.groupdict().items() if name.startswith("object") and value), "")
     named = named.strip().rstrip(".-")
     if (edge is not None and relation == "while") or re.search(r"'s?$", named):

@@ -49,11 +49,7 @@ _THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late"
 
 
 def find_dates(text: str, reference: datetime) -> list[DateMention]:
-    """Return the dates in *text*, in order, each with its period in UTC: "last week" is the week before *reference*.
-
-    *reference* is when the text was written; without a time zone it is in UTC. Its time zone decides when a day begins
-    and ends. Words for the present ("now", "currently") are not dates. It never raises.
-    """
+    """Return the dates in *text*, each with its period in UTC: "last week" is the week before *reference*."""
     now = reference if reference.tzinfo else reference.replace(tzinfo=UTC)
     rules: list[Rule] = []
     if any(find_all(_MAYBE_ENGLISH, text)):
@@ -99,10 +95,7 @@ def _modify(text: str, mention: DateMention) -> DateMention:
 
 
 def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
-    """Return *mention*, a date in *text*, as changed by words beside it: "early May", "since May", "a week before May".
-
-    Errors: `ValueError` or `OverflowError` if the calendar does not have the changed date.
-    """
+    """Return *mention* as changed by words beside it: "early May", "since May", "a week before May"."""
     interval, start = mention.interval, mention.start
     before = text[max(0, start - _BEFORE) : start]
     if match := _THIRD.search(before):

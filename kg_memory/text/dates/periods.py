@@ -41,10 +41,7 @@ class DateMention:
 
 
 def add_rule(rules: list[Rule], pattern: str) -> Callable[[Resolve], Resolve]:
-    """Return a decorator that adds *pattern* and the decorated function to *rules*.
-
-    The function gets a match of the pattern and the time of writing, and returns the period that the match means.
-    """
+    """Return a decorator that adds *pattern* and the decorated function to *rules*."""
 
     def add(resolve: Resolve) -> Resolve:
         rules.append((re.compile(pattern, re.IGNORECASE), resolve))
@@ -106,11 +103,7 @@ def year(year_: int, now: datetime, length: int = 1) -> Interval:
 
 
 def steps_away(now: datetime, count: float, unit: str, *, vague: bool = False) -> Interval:
-    """Return a period that begins *count* units after *now* and lasts one *unit* ("minute" to "year").
-
-    A count of -2 with "week" gives the seven days that began two weeks ago at midnight. If the count is *vague* ("a
-    few"), the period has the precision "about".
-    """
+    """Return a period that begins *count* units after *now* and lasts one *unit* ("minute" to "year")."""
     start = add_units(now if unit in ("minute", "hour") else midnight(now), count, unit)
     if vague and unit in ("month", "year"):
         start = start.replace(month=1, day=1) if unit == "year" else start.replace(day=1)
@@ -134,11 +127,7 @@ def weekday_of_week(now: datetime, weekday: int, offset: int) -> Interval:
 
 
 def season_near(now: datetime, first_month: int, offset: int) -> Interval:
-    """Return the last, current or next season that begins in the month *first_month* (6 for summer).
-
-    *offset*: -1 for the last season that ended before *now*, 1 for the first one that begins after *now*, 0 for the one
-    that contains *now* or, if none does, the first one after it.
-    """
+    """Return the last, current or next (*offset*: -1, 0, 1) season that begins in *first_month* (6 for summer)."""
     seasons = [season(now.year + shift, first_month, now) for shift in (-2, -1, 0, 1, 2)]
     ended = [period for period in seasons if period.end is not None and period.end <= now]
     if offset < 0:
@@ -149,11 +138,7 @@ def season_near(now: datetime, first_month: int, offset: int) -> Interval:
 
 
 def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interval:
-    """Return the occurrence of a yearly date, such as May, that a sentence written at *now* means.
-
-    *make*: returns the date in a given year. *tense*: -1 (past) for the last occurrence that has begun, 1 (future) for
-    the next one that has not ended, 0 for the nearest one.
-    """
+    """Return the last (*tense* -1), nearest (0) or next (1) occurrence of a yearly date, such as May."""
     occurrences = []
     for year_ in range(max(1, now.year - 8), min(9998, now.year + 8) + 1):
         try:
@@ -170,11 +155,7 @@ def yearly(now: datetime, make: Callable[[int], Interval], tense: int) -> Interv
 
 
 def started(now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the last occurrence of a yearly date, or the next one if it begins within 92 days of *now*.
-
-    "I work there from May", said in October, means last May; "I am away from May", said in April, means next May.
-    *make*: returns the date in a given year.
-    """
+    """Return the last occurrence of a yearly date, or the next one if it begins within 92 days of *now*."""
     coming = yearly(now, make, 1)
     return coming if coming.start is not None and coming.start - now < _SOON else yearly(now, make, -1)
 
@@ -240,10 +221,7 @@ def tense_of(match: re.Match[str]) -> int:
 
 
 def yearly_by_words(match: re.Match[str], now: datetime, make: Callable[[int], Interval]) -> Interval:
-    """Return the date named by *match*, such as "May", in the year that fits the tense of its sentence.
-
-    After "since", it is in the past. *make*: returns the date in a given year. *now*: when the text was written.
-    """
+    """Return the date named by *match*, such as "May", in the year that fits the tense of its sentence."""
     start = match.start("span" if "span" in match.re.groupindex else 0)
     found = _SINCE.search(match.string[max(0, start - 40) : start])
     word, which = found["word"].casefold() if found else "", tense_of(match)

@@ -77,10 +77,7 @@ _ABOUT_NOW = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeWords:
-    """A time that a question asks about; *words* name it in the question, and are ``question[start:end]``.
-
-    It is a period (*interval*), or an *event* whose dates are stored, such as "before she moved".
-    """
+    """A time that a question asks about; *words* name it in the question, and are ``question[start:end]``."""
 
     words: str
     start: int
@@ -92,8 +89,7 @@ class TimeWords:
 def parse_when(when: date | str, now: datetime) -> Interval:
     """Return the period that *when* means: an instant, a day, ISO 8601 text, or words such as "last March".
 
-    Words are relative to *now*. "since 2016" has no end, "until 2019" no start. A time without a time zone is in UTC.
-    Raises `ValueError` if *when* is not a time.
+    Errors: `ValueError` if *when* is not a time.
     """
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     if isinstance(when, datetime):
@@ -133,10 +129,7 @@ def _clean_time_text(when: object) -> str:
 
 
 def _only_date(text: str, now: datetime) -> Interval | None:
-    """Return the period of the date in *text*, such as "in May 2019"; None if *text* has any other content.
-
-    Words such as "last year" are relative to *now*.
-    """
+    """Return the period of the date in *text*, such as "in May 2019"; None if *text* has any other content."""
     mentions = find_dates(text, now)
     if len(mentions) != 1:
         return None
@@ -145,11 +138,7 @@ def _only_date(text: str, now: datetime) -> Interval | None:
 
 
 def find_times(question: str, now: datetime) -> list[TimeWords]:
-    """Return the time words of *question* that limit the time it asks about, each with its period or event.
-
-    "Where was Ann before 2019?" gives "before 2019", with the period until 2019. "Last year" is relative to *now*. The
-    list is empty in doubt, and for questions that ask for a time, such as "When did ...?".
-    """
+    """Return the time words of *question* that limit the time it asks about, each with its period or event."""
     here = now if now.tzinfo else now.replace(tzinfo=UTC)
     # In doubt none, as a wrong time would rank wrong answers first.
     part = _question_part(question) if len(question) <= _LONGEST_QUESTION else None
@@ -171,11 +160,7 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return ``(offset, text)`` of the sentence in *question* that may name a time, or None.
-
-    None if the question asks for a time ("when"), or is about a conversation or about the present. Quotes and a polite
-    opening are blanked out, so that all offsets stay.
-    """
+    """Return ``(offset, text)`` of the sentence in *question* that may name a time, or None."""
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
     span = _question_sentence(text)
@@ -261,10 +246,7 @@ _NAMES_A_THING = re.compile(r"(?:\b(?:is|are|am)|\b(?:what|who|where|which|that|
 
 
 def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = ()) -> list[DateMention]:
-    """Return the period that the question *text* asks about, such as "before 2019", as a list of one, or [].
-
-    *events* are ``(start, end)`` of events in *text*; dates in their clauses are left out.
-    """
+    """Return the period that the question *text* asks about, such as "before 2019", as a list of one, or []."""
     dates = find_dates(text, now)
     mentions = [replace(date, end=date.start + len(text[date.start : date.end].rstrip("的 "))) for date in dates]
     windows = list(filter(None, (_window(text, mention, mentions, events) for mention in mentions)))
@@ -274,10 +256,7 @@ def find_windows(text: str, now: datetime, events: Sequence[tuple[int, int]] = (
 
 
 def _has_rival(text: str, window: DateMention, mentions: Sequence[DateMention]) -> bool:
-    """Return whether *text* offers another of *mentions* as an alternative to the date *window*: "in May or June".
-
-    In a Chinese question, any second date counts as an alternative.
-    """
+    """Return whether *text* offers another date as an alternative to *window*: "in May or June"."""
     if len(mentions) > 1 and chinese.HAN.search(text, window.start, window.end):
         return True
     return any(
@@ -300,11 +279,7 @@ def _combine_half_open(windows: list[DateMention]) -> list[DateMention]:
 def _window(
     text: str, mention: DateMention, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]
 ) -> DateMention | None:
-    """Return *mention*, a date in *text*, as the period that it means with its preposition: "before 2019" has no start.
-
-    None if the date may not limit the time asked about. *mentions*: all dates in *text*. *events*: ``(start, end)`` of
-    clauses such as "after she moved".
-    """
+    """Return *mention* as the period that it means with its preposition: "before 2019" has no start; or None."""
     if any(start <= mention.start < end for start, end in events):
         return None
     if chinese.HAN.search(text, mention.start, mention.end):
@@ -324,11 +299,7 @@ def _window(
 
 
 def _in_other_clause(head: str, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]) -> bool:
-    """Return whether a date belongs to a subordinate clause, as in "Who wrote the book she read in 2019?".
-
-    *head* is the text before the date, *mentions* are all dates. *events* are ``(start, end)`` of clauses such as
-    "after she moved".
-    """
+    """Return whether a date belongs to a subordinate clause, as in "Who wrote the book she read in 2019?"."""
     masked = head
     for mention in mentions:
         if mention.end <= len(head):
@@ -352,10 +323,7 @@ def _apply_lead(interval: Interval, kind: str | None) -> Interval | None:
 
 
 def _fits_tense(text: str, words: str, head: str) -> bool:
-    """Return whether the tense of the question *text* allows the date *words* to be the time asked about.
-
-    "In May" needs a verb in the past or future tense. *head* is the text before the date.
-    """
+    """Return whether the tense of the question *text* allows the date *words* to be the time asked about."""
     if _WITHOUT_YEAR.match(words) and (_HABIT.search(text) or not _TENSE.search(text)):
         return False
     named = _NAMES_A_THING.search(head)
@@ -381,10 +349,7 @@ _LATER = re.compile(r".*(?:后|来)$")
 
 
 def _chinese_window(text: str, mention: DateMention) -> DateMention | None:
-    """Return *mention*, a Chinese date, as the period that it means with the words beside it: 2019年之前 has no start.
-
-    None if the date may not limit the time asked about.
-    """
+    """Return *mention* as the period that it means with the words beside it: 2019年之前 has no start; or None."""
     words, before, after = text[mention.start : mention.end], text[: mention.start], text[mention.end :]
     prefix, suffix = _PREFIX.search(before), _SUFFIX.match(after)
     if _THING.match(after) or (_LATER.match(words) and before.strip()) or (not prefix and _TAKES_AWAY.search(before)):
