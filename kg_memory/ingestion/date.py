@@ -38,19 +38,13 @@ _BEGINS = re.compile(
 
 
 def date(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 6 of ingestion: return ``{"facts": ...}``, the facts of *draft* with their start and end dates.
-
-    The dates come from the model or else from the text. The result is empty for facts that an application declared.
-    """
+    """Step 6 of ingestion: return ``{"facts": ...}``, the facts of *draft* with their start and end dates."""
     yield from ()  # steps are generators, also this one, which has no I/O
     return {} if draft.episode.is_declared else {"facts": date_facts(draft.facts, draft.episode, settings)}
 
 
 def date_facts(facts: Sequence[StatedFact], episode: EpisodeRecord, settings: Settings) -> tuple[StatedFact, ...]:
-    """Return *facts* with their start (`valid_at`), end (`invalid_at`), and how exact both are, such as "month".
-
-    *episode* is the message that states them.
-    """
+    """Return *facts* with their start and end, and how exact both are, such as "month"."""
     if not facts:
         return ()
     reference = local_time(episode.at, episode.offset)
@@ -86,11 +80,7 @@ def _mark_former(fact: StatedFact) -> StatedFact:
 def _date_fact(
     fact: StatedFact, words: str, within: Sequence[DateMention], everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* with its start and end dates, as precise as in the text: "in May" gives a month.
-
-    *words*: the quote that states the fact. *within*: the dates in the quote. *everywhere*: all dates in the text.
-    *reference*: the local time of the message, to which "yesterday" is relative.
-    """
+    """Return *fact* with its start and end dates, as precise as in the text: "in May" gives a month."""
     zone = reference.tzinfo or UTC
     first, last = parse_period(fact.stated_from, zone), parse_period(fact.stated_until, zone)
     if first is None and last is None and len(within) == 1:
@@ -103,11 +93,7 @@ def _date_fact(
 
 
 def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, continued: bool = False) -> StatedFact:
-    """Set the start of *fact* to the period *start*, and its end to the period *end*; None means unknown.
-
-    A past state (kind "former") without *end* ends with *start* or, if it *continued* after that ("since 2019"), at the
-    time of the message.
-    """
+    """Set the start of *fact* to the period *start*, and its end to the period *end*; None means unknown."""
     first, last = start or Interval(), end or Interval()
     valid_at, invalid_at = micros(first.start, default=OPEN_START), micros(last.start, default=OPEN_END)
     end_precision = last.precision
@@ -130,11 +116,7 @@ def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *,
 def _without_invented_dates(
     fact: StatedFact, content: str, everywhere: Sequence[DateMention], reference: datetime
 ) -> StatedFact:
-    """Return *fact* without dates that the language model took from the time of the message instead of its text.
-
-    Models begin "I live in Oslo" on the day of the message. Such a date stays if *content*, the whole text, names the
-    day, or if the fact is a plan. *everywhere*: all dates in the text. *reference*: the local time of the message.
-    """
+    """Return *fact* without dates that the model took from the time of the message instead of its text."""
     if fact.kind == "plan":
         return fact
     zone = reference.tzinfo or UTC
@@ -169,10 +151,7 @@ def _starts_within(named: Interval, period: Interval) -> bool:
 
 
 def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval | None, Interval | None]:
-    """Return (start, end) of *fact* from *named*, the only date in its quote *words*; None means unknown.
-
-    "Moved in May" gives a start, "until May" an end. Events and plans start on the date.
-    """
+    """Return (start, end) of *fact* from the only date in its quote: "since May" gives a start, "until May" an end."""
     if fact.kind in ("event", "plan") or (fact.kind == "state" and _BEGINS.search(words)):
         return (named if named.start is not None else None), None
     if named.start is None:
@@ -183,10 +162,7 @@ def _read_words(fact: StatedFact, named: Interval, words: str) -> tuple[Interval
 def _find_precision(
     time: Interval | None, within: Sequence[DateMention], everywhere: Sequence[DateMention]
 ) -> Interval | None:
-    """Return *time*, a date from the language model, as precise as in the text: 1 May becomes May for "in May".
-
-    *within*: the dates in the quote that states the fact. *everywhere*: all dates in the text.
-    """
+    """Return *time*, a date from the model, as precise as in the text: 1 May becomes May for "in May"."""
     if time is None or time.start is None or time.precision == "by":
         return time
     if any(
@@ -204,9 +180,6 @@ def _find_precision(
 
 
 def _is_vaguely(time: Interval, named: Interval) -> bool:
-    """Return whether the date *time* lies in the approximate period *named*: 3 May 2019 lies in "about 2019".
-
-    Always false for a *time* with a time of day.
-    """
+    """Return whether *time* lies in the approximate period *named*: 3 May 2019 lies in "about 2019"."""
     first, second = (time, named) if named.end is not None else (named, time)
     return time.precision != "instant" and _starts_within(first, second)

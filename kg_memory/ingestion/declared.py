@@ -36,10 +36,9 @@ TIME_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFact:
-    """A fact that an application declares as a triple, such as Ann WORKS_AT Acme. No model is involved.
+    """A fact that an application declares as a triple, such as Ann WORKS_AT Acme; no model is involved.
 
-    Times are ISO 8601 text, as exact as known: "2024", "2024-05", "about 2024". `rests_on` are the ids of facts on
-    which this fact depends: if one of them ends, it becomes doubtful.
+    Times are ISO 8601 text, as exact as known: "2024", "about 2024". `rests_on`: ids of the facts on which it depends.
     """
 
     subject: str
@@ -67,11 +66,9 @@ class DeclaredFact:
 
 
 def validate_fact(row: Row) -> DeclaredFact:
-    """Convert *row*, such as ``{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}``, to a `DeclaredFact`.
+    """Convert *row*, such as ``{"subject": "Ann", "predicate": "LIVES_IN", ...}``, to a `DeclaredFact`.
 
-    Texts are normalised, and a missing sentence is made from the triple.
-
-    Raises: `InputError` for a missing or invalid field.
+    Errors: `InputError` for a missing or invalid field.
     """
     subject = _validate_entity("subject", row.get("subject"))
     objects = _validate_objects(row.get("object", row.get("objects")), subject)
@@ -107,9 +104,7 @@ def to_sentence(subject: str, predicate: str, objects: Sequence[str]) -> str:
 def to_time_text(name: str, value: object) -> str | None:
     """Return *value*, a date, datetime, year or ISO 8601 text, as ISO 8601 text: ``2024 -> "2024"``.
 
-    ``None`` and "" give ``None``; a naive datetime counts as UTC. *name* is the argument's name for the error message.
-
-    Raises: `InputError` for a *value* that is not a time.
+    None and "" give None; a naive datetime counts as UTC. Errors: `InputError` for any other value.
     """
     if value is None or value == "":
         return None
@@ -136,7 +131,7 @@ def _validate_entity(name: str, value: object) -> str:
 def _validate_objects(value: object, subject: str) -> tuple[str, ...]:
     """Return *value*, the objects of a fact, as distinct names: ``None -> ()``, ``"Acme" -> ("Acme",)``.
 
-    Raises: `InputError` unless it is None, a name or a list of at most `MOST_OBJECTS` names, none equal to *subject*.
+    Errors: `InputError`.
     """
     names = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(names, list | tuple) or len(names) > MOST_OBJECTS:
@@ -159,10 +154,7 @@ def _validate_predicate(value: object) -> str:
 
 
 def _validate_premises(value: object) -> tuple[str, ...]:
-    """Return *value* (None, a fact id or a list of them) as a tuple of distinct ids. The facts need not exist.
-
-    Raises: `InputError` for any other value, or more than `MOST_PREMISES` ids.
-    """
+    """Return *value* (None, a fact id or a list of them) as a tuple of distinct ids. Errors: `InputError`."""
     ids = [value] if isinstance(value, str) else [] if value is None else value
     if not isinstance(ids, list | tuple) or len(ids) > MOST_PREMISES or not all(map(_is_id, ids)):
         what = f"a list of at most {MOST_PREMISES} ids of facts"
@@ -190,11 +182,9 @@ def _check_order(fact: DeclaredFact) -> None:
 
 
 def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
-    """Return *facts* as JSON, to store them as the content of an episode (stored message).
+    """Return *facts* as JSON, the content of an episode, with the *record* from which they were made.
 
-    *record*: a JSON value from which the facts were made, stored with them; None if there is none.
-
-    Raises: `InputError` if *record* is not JSON.
+    Errors: `InputError` if *record* is not JSON.
     """
     rows = [fact.row() for fact in facts]
     extra = {} if record is None else {"record": record}
@@ -206,20 +196,12 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
 
 
 def complete_content(content: str) -> str:
-    """Add a sentence to each fact without one in *content*, the JSON of declared facts; return the new JSON.
-
-    The sentences are made from the triples, such as "Ann works at Acme".
-
-    Raises: `InputError` for content that declares no facts.
-    """
+    """Add a sentence to each fact without one in *content*, the JSON of declared facts; return the new JSON."""
     return to_content(parse_content(content), json.loads(content).get("record"))
 
 
 def parse_content(content: str) -> tuple[DeclaredFact, ...]:
-    """Return the facts in *content*, JSON that `to_content` wrote.
-
-    Raises: `InputError` for other content, an invalid fact, or more than `MOST_IN_EPISODE` facts.
-    """
+    """Return the facts in *content*, JSON that `to_content` wrote. Errors: `InputError` for other content."""
     rows = parse_facts(content)
     if rows is None or len(rows) > MOST_IN_EPISODE:
         expected = f"a JSON object: one fact, or `facts` with a list of at most {MOST_IN_EPISODE} facts"
@@ -231,10 +213,7 @@ def parse_content(content: str) -> tuple[DeclaredFact, ...]:
 
 
 def list_mentions(facts: Iterable[DeclaredFact], settings: Settings) -> tuple[EntityMention, ...]:
-    """Return the subjects and objects of *facts* as entities, one for each distinct name.
-
-    The first type given for a name counts; an unknown or missing type becomes the default type of *settings*.
-    """
+    """Return the subjects and objects of *facts* as entities, one for each distinct name."""
     types = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     named: dict[str, tuple[str, str | None]] = {}
     for fact in facts:

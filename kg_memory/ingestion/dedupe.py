@@ -62,11 +62,7 @@ def dedupe(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def compare_facts(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Compare the new facts in *draft* with stored facts, and return the changed fields of *draft*.
-
-    ``facts``: the new facts, with duplicates of stored facts marked. ``comparisons``: how the facts of each pair
-    relate, such as "supersedes".
-    """
+    """Compare the new facts in *draft* with stored facts, and return the changed fields of *draft*."""
     found, grounds = yield from find_related(draft.facts, settings, declared=draft.episode.is_declared)
     candidates = list(_select_candidates(draft, found))
     facts = tuple(  # clear the marks of an earlier run of this step
@@ -88,11 +84,7 @@ def _mark_duplicates(
     comparisons: Iterable[Comparison],
     settings: Settings,
 ) -> tuple[StatedFact, ...]:
-    """Return the new *facts*, each with `same_as` set to the id of the stored fact that it repeats, or None.
-
-    *candidates*: the stored facts by id, for each new fact. *comparisons*: pairs of a new and a stored fact, and how
-    they relate, such as "duplicate". `restated` is set if the new wording should replace the stored one.
-    """
+    """Return the new *facts*, each with `same_as` set to the id of the stored fact that it repeats, or None."""
     policy, same = ConflictPolicy.from_settings(settings), [fact.same_as for fact in facts]
     for new, candidate, verdict in surest_first(comparisons):
         if not policy.takes_effect(verdict.confidence):
@@ -110,11 +102,7 @@ def _mark_duplicates(
 
 
 def _select_candidates(draft: Draft, found: Sequence[Candidates]) -> Iterator[Candidates]:
-    """Yield, for each new fact in *draft*, the facts to compare with it, by id: ``{"f1": fact}``.
-
-    These are its stored facts in *found*, except facts about a namesake of its subject. If its predicate has one value
-    at a time, earlier new facts with the same subject and predicate are added.
-    """
+    """Yield, for each new fact in *draft*, the facts to compare with it, by id: ``{"f1": fact}``."""
     for new, (fact, own) in enumerate(zip(draft.facts, found, strict=True)):
         subject, ends = draft.entities[fact.subject], (fact.subject_id, *fact.object_ids)
         names = {canonical_name(name) for name in (subject.name, *subject.called)}
@@ -146,11 +134,7 @@ def _pairs_for_model(facts: Sequence[StatedFact], candidates: Sequence[Candidate
 
 
 def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> list[CandidateFact]:
-    """Return the stored facts in *candidates* (by id) that the language model must compare with *fact*.
-
-    If *fact* repeats a stored fact, the model compares this one only if the dates differ, and the others only if *fact*
-    was stated first.
-    """
+    """Return the stored facts in *candidates* that the language model must compare with *fact*."""
     if fact.same_as is None:
         return list(candidates.values())
     same = candidates[fact.same_as]
@@ -160,19 +144,13 @@ def _open_candidates(fact: StatedFact, candidates: Candidates, draft: Draft) -> 
 
 
 def is_first(fact: StatedFact, candidate: CandidateFact, draft: Draft) -> bool:
-    """Return whether *fact* was stated before *candidate*, a stored fact with the same meaning.
-
-    A fact with only an end ("no longer works there") counts as later than a fact with a start.
-    """
+    """Return whether *fact* was stated before *candidate*, a stored fact with the same meaning."""
     own = (fact.only_ends, fact.stated_at, draft.episode.created_at, draft.episode.id)
     return own < (candidate.only_ends, candidate.stated_at, candidate.arrived_at, candidate.stated_by)
 
 
 def _is_better(fact: StatedFact, candidate: CandidateFact | None, draft: Draft) -> bool:
-    """Return whether the wording of *fact* should replace that of *candidate*, the stored fact that it repeats.
-
-    True if it has more distinct words, or equally many and was stated first. False if *candidate* is None.
-    """
+    """Return whether the wording of *fact* should replace that of the stored fact that it repeats."""
     if candidate is None:
         return False
     # The offline reader adds a quote after a colon.
@@ -194,10 +172,7 @@ def _gives_other_dates(fact: StatedFact, candidate: CandidateFact) -> bool:
 
 
 def _judge(draft: Draft, facts: Sequence[StatedFact], pairs: Iterable[Pair]) -> Flow[Judged]:
-    """Ask the language model how the facts in *pairs* relate; return verdicts by `_pair_key`, None for unrelated facts.
-
-    *pairs*: ``(index in facts, stored fact)``. Pairs with a verdict in `draft.judged` are not asked about again.
-    """
+    """Ask the model how the facts in *pairs* relate; return verdicts by `_pair_key`, None for unrelated facts."""
     judged = dict(draft.judged)
     keys: dict[int, list[str]] = {}
     items: dict[int, JSON] = {}
@@ -241,11 +216,7 @@ def _show_candidate(candidate: CandidateFact, names: Mapping[str, str], fact: St
 def _show(
     fact: StatedFact | CandidateFact, names: Sequence[str], kind: str | None, single_valued: object, quote: str | None
 ) -> JSON:
-    """Return *fact* as JSON for a prompt: ``{"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], ...}``.
-
-    *names*: subject and objects. *kind*: such as "event". *single_valued*: whether the predicate has one value at a
-    time. *quote*: the words of the message that state the fact; None for a stored fact.
-    """
+    """Return *fact* as JSON for a prompt: ``{"subject": "Ann", "predicate": "LIVES_IN", "objects": ["Oslo"], ...}``."""
     subject, *objects = names
     shown = {
         "subject": subject,
@@ -268,10 +239,9 @@ def _show(
 def find_related(
     facts: Sequence[StatedFact], settings: Settings, *, declared: bool = False
 ) -> Flow[tuple[list[Candidates], Grounds]]:
-    """Return the stored facts to compare with each of *facts*, as a list of dicts ``{fact id: stored fact}``.
+    """Return the stored facts to compare with each of *facts*, and the data that was read to find them.
 
-    The second result has the data that was read, to detect later whether another writer changed it. *declared*: the
-    facts come from an application, and are compared with fewer facts.
+    Declared facts are compared with fewer facts.
     """
     revisions = {id_: 0 for fact in facts for id_ in (fact.subject_id, *fact.object_ids)}
     if not facts:
@@ -317,11 +287,7 @@ def _to_candidate(row: Row) -> CandidateFact:
 def _search_rows(
     facts: Sequence[StatedFact], vectors: Sequence[Vector], settings: Settings, *, declared: bool
 ) -> list[JSON]:
-    """Return one dict of query parameters for each of *facts*, to search for similar stored facts.
-
-    *vectors*: the embeddings of the facts' sentences, in order. With *declared*, only facts about the same subject are
-    found.
-    """
+    """Return one dict of query parameters for each of *facts*, to search for similar stored facts."""
     rows: list[JSON] = []
     many = settings.candidates // 2 + 1
     for index, (fact, vector) in enumerate(zip(facts, vectors, strict=True)):
@@ -362,10 +328,7 @@ def farthest(settings: Settings) -> float:
 
 
 def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings) -> bool:
-    """Return whether the stored fact *candidate* may repeat or contradict *fact*, so that both should be compared.
-
-    Entities and predicates decide, or else the similarity of the sentences.
-    """
+    """Return whether the stored fact *candidate* may repeat or contradict *fact*, so that both should be compared."""
     ends = {fact.subject_id, *fact.object_ids}
     others = {candidate.subject_id, *candidate.object_ids}
     if candidate.id == fact.id or len(ends & others) > 1 or ends == others:
@@ -382,10 +345,7 @@ def is_comparable(fact: StatedFact, candidate: CandidateFact, settings: Settings
 
 
 def _may_contradict(fact: StatedFact, candidate: CandidateFact, *, is_same: bool) -> bool:
-    """Return whether the predicates of two facts allow a contradiction, as those of "employment" and "staff" do.
-
-    *is_same*: whether both facts have the same predicate.
-    """
+    """Return whether the predicates of two facts allow a contradiction."""
     rule = canonical_predicate(candidate.predicate)
     one, another = (rule.family if rule else None), fact.family
     if one is None or another is None:

@@ -52,8 +52,7 @@ log = logging.getLogger("kg_memory.ingestion")
 def extract(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 2 of ingestion: ask the model for the entities in a message, and return the new fields of *draft*.
 
-    The same prompt asks for the facts, except with the plan "thorough". For a message that is skipped, the only entity
-    is its speaker.
+    The same prompt asks for the facts, except with the plan "thorough".
     """
     skipped = yield from why_skipped(draft, settings)
     if skipped is not None:
@@ -71,11 +70,9 @@ def extract(draft: Draft, settings: Settings) -> Flow[Update]:
 
 
 def _extract_by_plan(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Ask the language model for the entities and facts of the message in *draft*; return the new fields of *draft*.
+    """Ask the model for the entities and facts of the message in *draft*; return the new fields of *draft*.
 
-    The plan "thorough" leaves the facts to a later step, and becomes "standard" if the budget is spent.
-
-    Raises: `ModelRefusal` if the model refuses all parts of the text.
+    Errors: `ModelRefusal` if the model refuses all parts of the text.
     """
     if settings.plan == "thorough":
         try:
@@ -110,10 +107,7 @@ def _update(
 def _ask_pieces(
     draft: Draft, ask_piece: Callable[[Draft, Piece, Settings], Flow[Read]], settings: Settings
 ) -> Flow[tuple[list[Read], tuple[Piece, ...], list[Loss]]]:
-    """Call *ask_piece* for each part of the text in parallel; return (answers, answered parts, refused parts).
-
-    Raises: `ModelRefusal` if the model refuses all parts.
-    """
+    """Call *ask_piece* for each part of the text in parallel; return (answers, answered parts, refused parts)."""
 
     def ask_unless_declined(piece: Piece) -> Flow[Read | ModelRefusal]:
         try:
@@ -146,11 +140,7 @@ def _facts_of(readings: Iterable[EpisodeReading], settings: Settings) -> Iterato
 def list_surplus(
     answers: Iterable[PartialAnswer], settings: Settings, what: Literal["entities", "facts"]
 ) -> tuple[Loss, ...]:
-    """Return the entities or facts in the model's *answers* that will not be stored, each with the reason.
-
-    *what* selects "entities" or "facts". They are invalid, or exceed the limit for one piece of the text,
-    `settings.max_entities` or `settings.max_facts`.
-    """
+    """Return the entities or facts in *answers* that will not be stored, each with the reason."""
     reason, limit = LIMIT_OF_PIECE.format(what), getattr(settings, f"max_{what}")
     kind: Literal["entity", "fact"] = "entity" if what == "entities" else "fact"
     losses: list[Loss] = []
@@ -170,11 +160,7 @@ def speaker_of(draft: Draft, settings: Settings) -> tuple[EntityMention, ...]:
 def merge_mentions(
     mentions: Sequence[EntityMention], extracted: Iterable[ExtractedEntity], draft: Draft, settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
-    """Add the entities that the model *extracted* to *mentions*; return (all entities, texts left out with reasons).
-
-    Entities with the same name are merged. Texts that are not names, such as pronouns, are left out. Common nouns get
-    the name of their owner: "pendant" becomes "Ann's pendant".
-    """
+    """Add the entities that the model *extracted* to *mentions*; return (all entities, those left out)."""
     joined = {canonical_name(mention.called): mention for mention in mentions}
     losses: dict[str, Loss] = {}
     for entity in extracted:
@@ -193,20 +179,13 @@ def merge_mentions(
 
 
 def entity_type(name: str, settings: Settings) -> str:
-    """Return the declared entity type with this *name*, ignoring upper and lower case: ``"person" -> "Person"``.
-
-    For an unknown name, return the default type, which is the first one declared.
-    """
+    """Return the declared entity type with this *name*, in any case, or the default type."""
     names = {declared.name.casefold(): declared.name for declared in settings.entity_types}
     return names.get(name.strip().casefold(), settings.entity_types[0].name)
 
 
 def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 3 of ingestion: ask the model which entities it missed or invented, and return the corrected entities.
-
-    The question is repeated up to `settings.reflections` times, until nothing changes. It is skipped if *draft* has
-    facts already.
-    """
+    """Step 3 of ingestion: ask the model which entities it missed or invented; return the corrected entities."""
     if draft.stated is not None:
         return {}
     mentions, dropped = draft.mentions, draft.dropped
@@ -224,10 +203,7 @@ def reflect(draft: Draft, settings: Settings) -> Flow[Update]:
 def _apply(
     answers: Sequence[Reflection], draft: Draft, speaker: set[str], settings: Settings
 ) -> tuple[tuple[EntityMention, ...], tuple[Loss, ...]]:
-    """Apply the model's corrections *answers*, one for each part of the text; return (entities, removed entities).
-
-    An entity is removed if all *answers* call it unsupported, unless its normalised name is in *speaker*.
-    """
+    """Apply the model's corrections, one for each part of the text; return (entities, removed entities)."""
     # A name is unsupported only if no piece supports it.
     unsupported = set.intersection(*(set(map(canonical_name, answer.unsupported)) for answer in answers))
     supported: list[EntityMention] = []

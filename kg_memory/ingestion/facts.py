@@ -60,8 +60,8 @@ _REPLACES = re.compile(
 class Meaning:
     """The canonical name of a predicate, such as LIVES_IN, and its properties.
 
-    `single_valued`: a subject has one value at a time. `family`: predicates whose facts may contradict each other.
-    `declared`: a person or the settings set `single_valued`.
+    `family`: predicates whose facts may contradict each other. `declared`: a person or the settings set
+    `single_valued`.
     """
 
     name: str
@@ -124,10 +124,7 @@ def convert_named_facts(draft: Draft) -> tuple[list[FactReading], list[Loss]]:
 def state_facts(
     draft: Draft, readings: Iterable[FactReading], meanings: Mapping[str, Meaning], settings: Settings
 ) -> tuple[tuple[StatedFact, ...], list[Loss]]:
-    """Convert *readings*, facts as the model extracted them, to (facts to store, facts left out with reasons).
-
-    *meanings*: the canonical predicate by the name that the model used.
-    """
+    """Convert *readings*, facts as the model extracted them, to (facts to store, facts left out with reasons)."""
     losses: list[Loss] = []
     facts: dict[str, StatedFact] = {}
     ids: dict[tuple[int, int], str] = {}
@@ -154,11 +151,7 @@ def state_facts(
 
 
 def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the predicate to store for *fact*: the canonical one in *meanings*, which has it by the model's predicate.
-
-    A plan keeps the model's predicate, since "will move to Oslo" must not become LIVES_IN. So does an event whose
-    canonical predicate is in the present tense.
-    """
+    """Return the predicate to store for *fact*: the canonical one, but a plan keeps the model's."""
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
     if name != meaning.name and (fact.kind == "plan" or (fact.kind == "event" and is_present(meaning.name))):
@@ -167,10 +160,7 @@ def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meani
 
 
 def _with_kinds(readings: Iterable[FactReading], meanings: Mapping[str, Meaning]) -> Iterator[FactReading]:
-    """Yield *readings* (extracted facts) with events turned into the states they begin: "moved to" into LIVES_IN.
-
-    An event stays if the text states the state too.
-    """
+    """Yield *readings* with events turned into the states they begin: "moved to" into LIVES_IN."""
     named = [(reading, meanings[predicate_name(reading.fact.predicate)].name) for reading in readings]
     states = {(reading.fact.subject, name) for reading, name in named if reading.fact.kind != "event"}
     for reading, name in named:
@@ -318,10 +308,7 @@ def _to_stated(draft: Draft, declared: Sequence[DeclaredFact], meanings: Mapping
 def find_meanings(
     predicates: Mapping[str, str], settings: Settings, changed_at: int | None = None
 ) -> Flow[tuple[dict[str, Meaning], tuple[NewPredicate, ...]]]:
-    """Return (canonical predicates by name, predicates newly learned from the model) for all *predicates*.
-
-    *predicates*: example sentences by name. *changed_at*: microseconds; rows cached before this time are read again.
-    """
+    """Return (canonical predicates by name, predicates newly learned from the model) for all *predicates*."""
     if not predicates:
         return {}, ()
     rules = {name: rule.name for name in predicates if (rule := vocabulary.canonical_predicate(name))}
@@ -345,10 +332,7 @@ def find_meanings(
 def _ask_meanings(
     missing: Mapping[str, str], stored: Mapping[str, Row], settings: Settings
 ) -> Flow[dict[str, NewPredicate]]:
-    """Ask the model for a standard predicate for each name in *missing*, ``{name: sentence}``; return these by name.
-
-    *stored*: rows of known predicates by name. A name that is like no predicate in use is its own standard.
-    """
+    """Ask the model for a standard predicate for each name in *missing*, ``{name: sentence}``."""
     types = (predicate_name(declared.name) for declared in settings.fact_types)
     in_use = dict.fromkeys((*types, *(row["canonical"] for row in stored.values()), *vocabulary.canonical_predicates()))
     words = {name: _words_of(name) for name in (*in_use, *missing)}
@@ -372,8 +356,7 @@ def _read_stored(names: Iterable[str], changed_at: int | None) -> Flow[dict[str,
 def _look_up(name: str, stored: Row | None, settings: Settings) -> Meaning | None:
     """Return the canonical predicate of *name*, or None if unknown.
 
-    The first source that has it counts: a person's correction in *stored*, *settings*, the rest of *stored*, built-in
-    rules.
+    A person's correction comes first, then *settings*, other stored predicates, and built-in rules.
     """
     if stored is not None and stored["origin"] == "corrected":
         single_valued = stored["single_valued"]

@@ -37,12 +37,7 @@ _ZEPH = re.compile(
 
 
 def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return why the model must not read the episode (stored message or text), or None if it must read it.
-
-    Reasons: the episode is a memory block (notes that an agent keeps about itself), only repeats a context (text that
-    this memory put into a prompt), looks like a prompt injection, is a greeting, or differs little from earlier
-    messages.
-    """
+    """Return why the model must not read the episode, such as "it is a greeting", or None."""
     episode = draft.episode
     if episode.kind == "block":
         return BLOCK
@@ -60,20 +55,13 @@ def why_skipped(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def is_suspect(episode: EpisodeRecord, settings: Settings) -> bool:
-    """Return whether the episode (stored message) looks like a prompt injection, so that the model must not read it.
-
-    An episode with flags does, unless `settings.trusted_sources` has its source or "*", or `settings.read_all` is set.
-    """
+    """Return whether the episode looks like a prompt injection, so that the model must not read it."""
     is_trusted = not {"*", episode.source}.isdisjoint(settings.trusted_sources)
     return bool(episode.flags) and not settings.read_all and not is_trusted
 
 
 def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
-    """Return the reason to skip a message that means nearly the same as those before it; None to process it.
-
-    After `settings.max_skip_turns` skipped messages in a row, the next is processed. A `settings.surprise_threshold` of
-    0 skips none.
-    """
+    """Return the reason to skip a message that means nearly the same as those before it; None to process it."""
     if settings.surprise_threshold == 0 or len(draft.episode.text) > LONGEST_TURN or not draft.previous:
         return None
     lines = [draft.episode.line, *(message.line for message in draft.previous)]
@@ -95,11 +83,7 @@ def _lack_of_surprise(draft: Draft, settings: Settings) -> Flow[str | None]:
 
 
 def surprise(own: Vector, before: Sequence[Vector]) -> float:
-    """Return the difference in meaning between a message and earlier messages, from 0 (same) to 2 (opposite).
-
-    *own*: the embedding of the message. *before*: the embeddings of the earlier messages. The result is the cosine
-    distance of *own* from the average of *before*.
-    """
+    """Return the cosine distance of *own* from the average of *before*, 0 (same meaning) to 2 (opposite)."""
     total = [sum(numbers) for numbers in zip(*before, strict=True)]
     lengths = hypot(*own) * hypot(*total)
     return 1 - sum(map(mul, own, total)) / lengths if lengths else 1.0
@@ -114,10 +98,7 @@ def _turns_before(draft: Draft) -> list[str]:
 
 
 def without_contexts(content: str) -> str:
-    """Return *content* with each context (text that this memory put into a prompt) replaced by spaces.
-
-    The length stays the same. Contexts are found by their marks, or by the layout of the prompt template ``zeph``.
-    """
+    """Return *content* with each context that this memory put into a prompt replaced by spaces."""
     for mark in SUPPLIED:
         content = _blank_sections(content, mark)
     return _ZEPH.sub(lambda match: " " * len(match[0]), content)
@@ -149,10 +130,7 @@ FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 
 def _any(patterns: Iterable[str]) -> re.Pattern[str]:
-    """Compile *patterns* into one that matches where any of them does; ``%name%`` in them stands for ``_WORDS[name]``.
-
-    Patterns with the same beginning, such as a word boundary, share it, which is faster.
-    """
+    """Compile *patterns* into one that matches where any of them does; ``%name%`` stands for ``_WORDS[name]``."""
     groups: dict[str, list[str]] = {}
     for pattern in patterns:
         for name, words in _WORDS.items():
@@ -184,10 +162,7 @@ _LOOKALIKES = str.maketrans(_FOREIGN, "abekmhopctyxijshdqwabeniknoptux")
 
 
 def injection_flags(text: str) -> tuple[Flag, ...]:
-    """Return the kinds of prompt injection found in *text*, in the order of `FLAGS`: ``("override",)``; empty for none.
-
-    Spaced letters ("i g n o r e"), invisible characters and look-alike letters of other scripts are normalised first.
-    """
+    """Return the kinds of prompt injection found in *text*: ``("override",)``; empty for none."""
     plain = _readable(text)
     texts = dict.fromkeys((plain, plain.translate(_LOOKALIKES) if _LOOKALIKE.search(plain) else plain))
     flags = {name for name, pattern in _PATTERNS.items() if any(any(find_all(pattern, each)) for each in texts)}
@@ -197,10 +172,7 @@ def injection_flags(text: str) -> tuple[Flag, ...]:
 
 
 def _readable(text: str) -> str:
-    """Normalise *text* for pattern matching: NFKC, case-folded, without invisible characters, single spaces.
-
-    Spaced letters are joined: ``"i g n o r e" -> "ignore"``.
-    """
+    """Normalise *text* for pattern matching; spaced letters are joined: ``"i g n o r e" -> "ignore"``."""
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold().replace("’", "'")
     text = replace_matches(_SPACED, lambda match: _SEPARATORS.sub("", match[0]), text)
     return "\n".join(" ".join(line.split()) for line in text.splitlines())

@@ -76,10 +76,9 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
-    """Mark the episode (stored message) in *state* as failed at *step* with *error*, and return its new status.
+    """Mark the episode in *state* as failed at *step* with *error*; return its new status, or None.
 
-    *stumbled*: whether the step's own code failed, not a server; the answers of the model, stored for a retry, are then
-    deleted. Writes nothing and returns None if the database failed.
+    *stumbled*: the step's own code failed, not a server, so the stored answers of the model are deleted.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)

@@ -55,8 +55,7 @@ class ReaderIdentity:
     def has_ended(self, reader: str, seconds: float) -> bool:
         """Return whether the process with the identity *reader* no longer runs.
 
-        A process on another machine counts as ended if *seconds*, the time since it began to process a message, is over
-        `FOREIGN_SECONDS`.
+        A process on another machine counts as ended after `FOREIGN_SECONDS`.
         """
         host, _, rest = reader.partition("/")
         pid = rest.partition("/")[0]
@@ -81,10 +80,9 @@ READER = ReaderIdentity()
 
 
 def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
-    """Add 1 to the number of processes that died while they processed the message *id_*; store and return it.
+    """Count a process that died while it processed the message *id_*; store and return the count.
 
-    *saved*: the message's database row. *now*: the time in microseconds. Raises: `EpisodeAborted` if the number reaches
-    `MAX_INTERRUPTIONS`; the message is then marked as failed.
+    Errors: `EpisodeAborted` at `MAX_INTERRUPTIONS`.
     """
     count: int = saved["interrupted"]
     before = saved["reader"]
@@ -103,11 +101,7 @@ def count_interruption(saved: Row, id_: str, now: int) -> Flow[int]:
 
 
 def mark_failed(episode: str, step: str, error: Exception, *, answers_kept: bool = True) -> Flow[str]:
-    """Store on *episode* (an id) that *step* raised *error*, and return its new status, "waiting" or "failed".
-
-    The status is "waiting" if the cause is an outage, such as a server that is down. Unless *answers_kept* is set, the
-    model's stored answers about the episode are deleted.
-    """
+    """Store on *episode* that *step* raised *error*; return its new status: "waiting" after an outage, or "failed"."""
     status = EpisodeStatus.WAITING if isinstance(error, OUTAGES) else EpisodeStatus.FAILED
     row = {"status": status.value, "step": step, "reason": str(error) or type(error).__name__, "kept": answers_kept}
     yield from write(queries.MARK, id=episode, interrupted=None, **row, **NO_USAGE)

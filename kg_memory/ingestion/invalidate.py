@@ -119,10 +119,7 @@ def _find_unused_starts(facts: Collection[StatedFact], history: History, revisio
 
 
 def _reopen(history: History, stated: set[str], episode: EpisodeRecord) -> tuple[str, ...]:
-    """Return rejected facts to review if the message *episode* states them again; return ids of the changed verdicts.
-
-    A verdict records how two facts relate. *stated*: the ids of the facts in *episode*.
-    """
+    """Mark rejected facts for review if the message *episode* states them again; return the verdicts' ids."""
     arrived_at = episode.created_at
     reopened = sorted(id_ for id_, verdict in history.verdicts.items() if is_reopened(verdict, stated, arrived_at))
     for id_ in reopened:
@@ -167,11 +164,7 @@ def find_verdicts(
     policy: ConflictPolicy,
     earlier: Sequence[StatedFact] = (),
 ) -> tuple[NewVerdict, ...]:
-    """Return the verdicts to store, one for each pair of facts: which new fact ends or contradicts which other fact.
-
-    *comparisons* are the pairs, with the model's answers. Facts that one text states for the same time do not
-    contradict each other. *earlier* are facts from parts of the text that are saved already.
-    """
+    """Return the verdicts to store: which new fact ends or contradicts which other fact."""
     noted = [row for row in comparisons if row.verdict and row.verdict.confidence >= policy.review_threshold]
     stated = {(fact.stored_id, fact.begin) for fact in (*earlier, *facts) if not fact.only_ends}
     stored = {fact.id: fact.stored_id for fact in facts}
@@ -193,11 +186,7 @@ def find_verdicts(
 def find_rejudged(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], verdicts: Iterable[NewVerdict], namespace: str
 ) -> tuple[NewVerdict, ...]:
-    """Return new verdicts (how two facts relate) on stored facts that the new message states in clearer words.
-
-    These facts were compared again, in their new words. A pair in *comparisons* for which *verdicts* has no verdict
-    gets the verdict "unrelated".
-    """
+    """Return new verdicts on stored facts that the new message states in clearer words."""
     by_id = {verdict.id: verdict for verdict in verdicts}
     rejudged: list[NewVerdict] = []
     for row in comparisons:
@@ -213,10 +202,7 @@ def find_rejudged(
 def _exclusions(
     facts: Sequence[StatedFact], comparisons: Iterable[Comparison], judged: Iterable[Comparison], policy: ConflictPolicy
 ) -> Iterator[Comparison]:
-    """Yield the verdict "supersedes" for pairs of facts with different values of a single-valued predicate.
-
-    For example, "lives in Rome" supersedes "lives in Oslo". Pairs in *judged* have a verdict already and are skipped.
-    """
+    """Yield the verdict "supersedes" for facts with different values of a single-valued predicate."""
     pairs = {(row.new, row.candidate.id) for row in judged}
     for row in comparisons:
         fact, candidate = facts[row.new], row.candidate
@@ -232,11 +218,7 @@ _DENIAL = re.compile(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Return *verdict*, changed from "supersedes" if one of the facts is a plan, such as "I will move to Rome".
-
-    An earlier plan is "replaced" by a later plan, "dropped" by a denial or another value of a single-valued predicate,
-    else "fulfilled". A later plan does not end an earlier fact: the verdict becomes "complements".
-    """
+    """Return *verdict*, changed if one of the facts is a plan: "fulfilled", "dropped", "replaced"."""
     if verdict.verdict != "supersedes":
         return verdict
     is_later = candidate.stated_at <= fact.stated_at
@@ -262,8 +244,7 @@ def _relation(fact: StatedFact | CandidateFact) -> Relation:
 class Rule:
     """A rule that derives facts: a fact with a predicate in `of` depends on two other facts, its premises.
 
-    The premises have predicates in `first` and `second`. Kind ``placed``: Ann WORKS_IN Oslo depends on Ann WORKS_AT
-    Acme and Acme IS_LOCATED_IN Oslo. Kind ``shared``: Ann WORKS_WITH Bob depends on both WORKS_AT Acme.
+    Ann WORKS_IN Oslo depends on Ann WORKS_AT Acme and Acme IS_LOCATED_IN Oslo.
     """
 
     kind: Literal["placed", "shared"]
@@ -301,11 +282,7 @@ def rule_rows(facts: Iterable[StatedFact]) -> dict[str, list[JSON]]:
 
 
 def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History]:
-    """Read the statements, beliefs and verdicts of *facts* (ids), and of all facts that verdicts link to them.
-
-    A belief is a period in which a fact counts as true; a verdict says how two facts relate. *rows* are results of the
-    query `HISTORY` that were read before.
-    """
+    """Read the statements, beliefs and verdicts of *facts* (ids), and of all facts linked to them by verdicts."""
     history = History()
     missing, seen = sorted(set(facts)), set[str]()
     row_of = {row["fact"]: row for row in rows}
@@ -323,10 +300,7 @@ def read_history(facts: Iterable[str], rows: Iterable[Row] = ()) -> Flow[History
 
 
 def revise_beliefs(history: History, policy: ConflictPolicy, namespace: str, cause: str) -> Revision:
-    """Compute which stored beliefs (periods of facts) to close and which to add, so that they agree with *history*.
-
-    *cause*: the id of the message or decision that led to the change.
-    """
+    """Compute which stored beliefs to close and which to add, so that they agree with *history*."""
     revision = Revision()
     for fact, truth in sorted(truths(history.apply_edits(), list(history.verdicts.values()), policy).items()):
         stored = history.beliefs[fact]

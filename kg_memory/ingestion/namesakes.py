@@ -117,10 +117,9 @@ def _put_mark(name: str, content: str, *, exact: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Signs in a text that a name means a namesake of the stored entity, and not this entity; falsy without any sign.
+    """Signs in a text that a name means another person than the stored one; falsy without any sign.
 
-    `apart`: the text says so ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon"). `facts`:
-    facts about the name that may contradict stored facts.
+    `apart`: the text says so ("another Anna"). `nouns`: words that introduce the name ("Anna, a surgeon").
     """
 
     apart: bool
@@ -147,12 +146,7 @@ def find_evidence(mention: EntityMention, same: Candidate, draft: Draft) -> Evid
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Mark stored entities in *candidates* that have the name of a mention but may be another entity.
-
-    Returns *candidates*, the stored entities for each mention, with the marks `apart` (certainly another) or `doubted`.
-    *same*: the stored entity with exactly the mention's name. Both dicts have the mention's index in `draft.mentions`
-    as key.
-    """
+    """Mark stored entities in *candidates* that have the name of a mention but may be another entity."""
     marked = {index: list(own) for index, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
     evidence: dict[int, Evidence] = {}
@@ -177,20 +171,14 @@ def speaks(mention: EntityMention, draft: Draft) -> bool:
 
 
 def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Mark the stored entities in *candidates* that spoke under another name than *name* as `apart` (another person).
-
-    Anyone can call themselves "Ann Mallory" without being Ann; a person decides whether both are the same.
-    """
+    """Mark the stored entities in *candidates* that spoke under another name than *name* as `apart`."""
     ids = [candidate["id"] for candidate in candidates if alias_key(name) not in alias_keys(candidate)]
     spoken = {row["id"] for row in (yield from fetch(queries.SPEAKERS, ids=ids))} if ids else set()
     return [{**own, "apart": True, "speaks": True} if own["id"] in spoken else own for own in candidates]
 
 
 def doubt_speaker(mention: EntityMention, candidates: Sequence[Candidate], settings: Settings) -> EntityMatch | None:
-    """Return the stored speaker in *candidates* who may be the same person as *mention*, or None.
-
-    All words of one name must occur in the other: "Ann Lee" may be "Ann".
-    """
+    """Return the stored speaker in *candidates* who may be *mention*, as "Ann" may be "Ann Lee", or None."""
     own = set(terms(mention.name))
     for candidate in candidates:
         names = (set(terms(name)) for name in (candidate["name"], *candidate["aliases"]))
@@ -213,11 +201,7 @@ def may_be_of_type(mention: EntityMention, candidate: Candidate, settings: Setti
 
 
 def _mark(evidence: Evidence, candidate: Candidate, stored: Sequence[Row]) -> Candidate:
-    """Return the fields to set on the stored entity *candidate*, given *evidence* that the name means another entity.
-
-    ``{"apart": True}``: certainly another. ``{"doubted": True, ...}``: perhaps another. ``{}``: no evidence. *stored*:
-    database rows of facts about the candidate.
-    """
+    """Return the mark for the stored entity *candidate*: ``{"apart": True}``, ``{"doubted": True, ...}`` or ``{}``."""
     if evidence.apart:
         # Only for persons is "another" certain: "another Starbucks" may be the same company.
         return {"apart": True} if candidate["type"].casefold() == PERSON else {"doubted": True}
@@ -231,10 +215,7 @@ def _mark(evidence: Evidence, candidate: Candidate, stored: Sequence[Row]) -> Ca
 
 
 def _excludes(fact: NamedFact, content: str) -> bool:
-    """Return whether *fact* contradicts stored facts with other values, as LIVES_IN has one value at a time.
-
-    False if *fact* has an end date, or if its words or sentences in the message *content* report a change ("moved").
-    """
+    """Return whether *fact* contradicts stored facts with other values, as LIVES_IN has one value at a time."""
     rule = canonical_predicate(predicate_name(fact.predicate))
     if not rule or not rule.single_valued or fact.invalid_at:
         return False
@@ -300,11 +281,7 @@ def name_owners(mentions: Sequence[EntityMention], draft: Draft) -> tuple[Entity
 def _find_owner(
     noun: str, mention: EntityMention, by_name: Mapping[str, EntityMention], draft: Draft
 ) -> EntityMention | None:
-    """Return the person who owns *noun*, such as "dog", by "my dog", "Ann's dog" or a fact like Ann HAS dog.
-
-    Return None if unknown. *mention*: the mention of the noun. *by_name*: all mentions of the message by normalised
-    name.
-    """
+    """Return the person who owns *noun*, such as "dog", by "my dog", "Ann's dog" or Ann HAS dog; None if unknown."""
     content = _put_mark(noun, _find_passages(noun, draft.episode.text))
     speaker = by_name.get(canonical_name(draft.episode.speaker or ""))
     if speaker is not None and _MINE.search(content):
@@ -343,11 +320,7 @@ def _owner_in_facts(mention: EntityMention, by_name: Mapping[str, EntityMention]
 
 
 def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Mark in *mentions* the name by which speakers introduce themselves ("My name is Ann").
-
-    The mark is `introduces`, with the speaker's previous name, such as "user". If the new name is not in *mentions*, it
-    is added.
-    """
+    """Mark in *mentions* the name by which speakers introduce themselves ("My name is Ann")."""
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)
     name = _find_own_name(mentions, speaker, draft.episode.text[:SHORT]) if speaker else None

@@ -38,11 +38,7 @@ Shares = dict[str, dict[str, int]]
 
 
 def index_words(episode: Row, before: Sequence[Row], after: Sequence[Row]) -> tuple[list[JSON], list[JSON]]:
-    """Return the rows that add a new message to the word index: its number of words, and its weight for each word.
-
-    Example: ``[{"id": "e1", "n": 9}]`` and ``[{"term": "ski", "in": [{"id": "e1", "f": 4}]}]``. Each message is also
-    indexed under the words of its neighbours, the messages *before* and *after* it, nearest first.
-    """
+    """Return the rows that add a new message to the word index: its length, and its weight for each word."""
     if is_block(episode):
         return [], []
     postings: dict[str, Counter[str]] = {}
@@ -78,19 +74,12 @@ def is_block(episode: Row) -> bool:
 
 
 def lent_terms(episode: Row) -> Mapping[str, int]:
-    """Return the words of a message under which its neighbours are indexed too, with counts: ``{"ski": 1}``.
-
-    Only the first `NEIGHBOUR_LENGTH` characters are used. *episode*: the database row of the message.
-    """
+    """Return the words of a message under which its neighbours are indexed too, with counts: ``{"ski": 1}``."""
     return tokenise.count_terms(readable_content({**episode, "content": episode["content"][:NEIGHBOUR_LENGTH]}))
 
 
 def carry_words(length: int, lent: Mapping[str, int], weight: int) -> dict[str, int]:
-    """Return the words under which a message is indexed because a neighbouring message has them, with weighted counts.
-
-    Each count in *lent*, the neighbour's word counts, is multiplied by *weight*: with 2, ``{"ski": 1} -> {"ski": 2}``.
-    *length*: the number of words of the indexed message; if it is above `LONG`, the result is empty.
-    """
+    """Return the words that a message gets from a neighbour, with weighted counts; none for a long message."""
     return {} if length > LONG else {term: weight * frequency for term, frequency in lent.items()}
 
 
@@ -118,9 +107,7 @@ def date_words(at: int) -> str:
 def share_words(thread: Iterable[Row]) -> Shares:
     """Return the neighbours of each message with their weights: ``{"e1": {"e2": 2, "e3": 1}}``.
 
-    A message is also indexed under the words of its neighbours, with counts multiplied by the weight. Neighbours are
-    the two messages before and after it at the time of arrival, at most `SESSION_GAP` microseconds apart. *thread*:
-    database rows of all messages of a conversation, in the order of arrival.
+    A message is also indexed under the words of its neighbours, two before and two after it.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}
@@ -139,12 +126,7 @@ def share_words(thread: Iterable[Row]) -> Shares:
 
 
 def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
-    """Return whose words messages are indexed under once *removed* messages are deleted: ``{"e1": {"e2": 2}}``.
-
-    As `share_words`, but only for messages that stood near a deleted one: here, e1 gets the words of its new neighbour
-    e2, with the weight 2. *removed*: ids of messages. *thread*: database rows of all messages of the conversation
-    before the deletion.
-    """
+    """Return the neighbours that the messages near *removed* ones get, with weights: ``{"e1": {"e2": 2}}``."""
     before = share_words(thread)
     after = share_words(episode for episode in thread if episode["id"] not in removed)
     by_time = sorted(thread, key=lambda episode: (episode["at"], episode["created_at"]))
@@ -158,20 +140,14 @@ def shares_without(thread: Sequence[Row], removed: Collection[str]) -> Shares:
 
 
 def shares_around(thread: Sequence[Row], changed: Collection[str]) -> Shares:
-    """Return the neighbours of *changed* messages and of the messages next to them: ``{"e1": {"e2": 2}}``.
-
-    See `share_words`. *changed*: message ids. *thread*: database rows of all messages of the conversation.
-    """
+    """Return the neighbours of *changed* messages and of the messages next to them: ``{"e1": {"e2": 2}}``."""
     shares = share_words(thread)
     carriers = {id_ for id_, givers in shares.items() if not givers.keys().isdisjoint(changed)}
     return {id_: shares.get(id_, {}) for id_ in sorted(carriers.union(changed))}
 
 
 def build_postings(episode: Row, givers: Iterable[tuple[Row, int]]) -> JSON:
-    """Return the word index entry of *episode*, a database row: ``{"id": "e1", "n": 9, "terms": [...]}``.
-
-    "n" is the number of words. *givers*: pairs (row of a neighbouring message, weight), whose words are added.
-    """
+    """Return the word index entry of *episode*, with the words of *givers*: ``{"id": "e1", "n": 9, ...}``."""
     _, own = index_words(episode, (), ())
     counts = Counter({posting["term"]: posting["in"][0]["f"] for posting in own})
     for giver, weight in givers:

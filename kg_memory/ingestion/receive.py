@@ -51,12 +51,9 @@ JOINTS = ("\n\n", "\n", "。", ". ", "! ", "? ", "; ", ", ", " ")
 
 
 def receive(draft: Draft, settings: Settings) -> Flow[Update]:
-    """Step 1 of ingestion: validate and save the episode (message or text), and mark it as being processed.
+    """Step 1 of ingestion: validate and save the episode, and mark it as being processed.
 
-    An episode that is stored already is not changed.
-
-    Raises: `InputError` for input that cannot be stored; `MemoryPaused` if the namespace is paused; `EpisodeAborted` if
-    too many processes have died while they processed the episode.
+    Errors: `InputError`, `MemoryPaused`, `EpisodeAborted` if too many processes died while they processed it.
     """
     return (yield from _save(draft, settings, reading=True))
 
@@ -67,20 +64,13 @@ def after_receive(state: Row) -> str:
 
 
 def accept(given: Row, settings: Settings) -> Flow[Update]:
-    """Validate and save the message or text in *given*, without extracting facts; return the stored form as a dict.
-
-    *given*: an `IngestionInput`. Keys of the result: ``episode``, ``new``, ``status``, ``previous`` (earlier messages),
-    ``pieces`` (parts of the text) and others. Raises the same errors as `receive`.
-    """
+    """Validate and save the message or text in *given*, without extracting facts; errors as for `receive`."""
     draft = Draft.of(given)
     return (yield from spare_loop(draft, _save(draft, settings, reading=False)))
 
 
 def sketch(given: Row, settings: Settings) -> Flow[Draft]:
-    """Validate *given*, an `IngestionInput`, without saving.
-
-    Return a `Draft`, the state of an ingestion, with its text. Previews pass the draft to the next step, `extract`.
-    """
+    """Validate *given*, an `IngestionInput`, and return its `Draft` without saving."""
     episode = validate_episode(given, settings, (yield from now()))
     before, _ = yield from _read_neighbours(episode, settings)
     return Draft(
@@ -92,10 +82,7 @@ def sketch(given: Row, settings: Settings) -> Flow[Draft]:
 
 
 def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
-    """Validate the input in *draft*, and store it as an episode (message or text); return the new fields of *draft*.
-
-    With *reading*, also mark the episode as being processed by this process. Raises: the errors of `receive`.
-    """
+    """Validate and save the input in *draft*; return the new fields of *draft*. Errors as for `receive`."""
     created_at = yield from now()
     reread = draft.retry_from is not None
     # An input without a date keeps the date of its first try.
@@ -139,12 +126,9 @@ def _save(draft: Draft, settings: Settings, *, reading: bool) -> Flow[Update]:
 
 
 def _store(episode: EpisodeRecord, settings: Settings, state: Row, *, reading: bool) -> Flow[tuple[Row, list[Row]]]:
-    """Store *episode*, a message; return its database row, and rows of earlier messages in its thread, latest first.
+    """Store *episode*; return its database row, and rows of earlier messages in its thread, latest first.
 
-    *state*: the input as given. With *reading*, also mark the message as being processed.
-
-    Raises: `InputError` if it was saved before and deleted since; `NotFound` for an unknown id in
-    ``state["based_on"]``; `MemoryPaused` for a new message in a paused namespace.
+    Errors: `InputError` if it was saved before and deleted since; `NotFound`; `MemoryPaused`.
     """
     columns = asdict(episode)
     del columns["at_iso"]
@@ -207,11 +191,9 @@ def _previous_messages(latest_first: Sequence[Row]) -> tuple[PreviousMessage, ..
 
 
 def validate_episode(state: Row, settings: Settings, created_at: int) -> EpisodeRecord:
-    """Validate and redact the input *state*; return the episode (message or text) to store, with its id and times.
+    """Validate and redact the input *state*; return the episode to store, with its id and times.
 
-    *created_at*: now, in microseconds since the epoch. An episode with a ``saved_id`` is not redacted again.
-
-    Raises: `InputError` for input that cannot be stored.
+    Errors: `InputError` for input that cannot be stored.
     """
     # Changed settings would give an episode that was saved before another id.
     hook = NO_REDACTION if state.get("saved_id") else settings.redact
@@ -286,9 +268,7 @@ def _injection_flags(content: str) -> list[Flag]:
 def parse_at(at: object, created_at: int, name: str = "at") -> tuple[int, int]:
     """Return *at*, a datetime or ISO 8601 text, as ``(microseconds since the epoch, UTC offset in minutes)``.
 
-    A naive time is UTC; None or "" gives *created_at*. *name*: the name of the argument in an error.
-
-    Raises: `InputError` for other values.
+    A naive time is UTC; None or "" gives *created_at*. Errors: `InputError` for other values.
     """
     if at is None or at == "":
         return created_at, 0
@@ -308,10 +288,7 @@ def _pieces_to_read(episode: EpisodeRecord, settings: Settings) -> tuple[Piece, 
 
 
 def split_content(content: str, size: int) -> list[Piece]:
-    """Split *content* into pieces of at most *size* characters, if possible between paragraphs or sentences.
-
-    Each piece ends after the best separator (see `JOINTS`) in its second half.
-    """
+    """Split *content* into pieces of at most *size* characters, if possible between paragraphs or sentences."""
     pieces: list[Piece] = []
     start = 0
     while start < len(content):
@@ -326,10 +303,7 @@ def split_content(content: str, size: int) -> list[Piece]:
 
 
 def _validate_kind(kind: object, content: str) -> str:
-    """Return *kind* if it is an `EpisodeKind` and *content* is valid JSON where the kind requires JSON.
-
-    Raises: `InputError`, also for JSON with more than `MOST_VALUES` values or nested deeper than `DEEPEST`.
-    """
+    """Return *kind* if it is an `EpisodeKind` and *content* is valid JSON where needed. Errors: `InputError`."""
     try:
         valid = EpisodeKind(str(kind))
     except ValueError:
@@ -356,11 +330,7 @@ def measure_depth(value: Any) -> int:
 
 
 def _expiry(expires_at: object, created_at: int, ttl: float | None) -> int | None:
-    """Return when the episode expires, in microseconds since the epoch; None for never.
-
-    *expires_at*: a datetime or ISO 8601 text. If it is missing, *ttl* seconds after *created_at* (microseconds), or
-    never without *ttl*.
-    """
+    """Return when the episode expires, in microseconds: at *expires_at*, or *ttl* seconds from now; None: never."""
     if expires_at in (None, ""):
         return None if ttl is None else created_at + int(ttl * 1_000_000)
     return parse_at(expires_at, created_at, "expires_at")[0]

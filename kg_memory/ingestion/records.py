@@ -31,10 +31,9 @@ PERIOD = ("valid_at", "invalid_at", "said_at", "known_from", "precision", "end_p
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRecord:
-    """An episode as it is stored: a message, a text, a JSON record, or facts declared by an application.
+    """An episode as it is stored: a message, a text, a JSON record, or declared facts.
 
-    `at`, `created_at` and `expires_at` are microseconds since the epoch. `offset` is the UTC offset of `at` in minutes,
-    and `at_iso` the local time of `at` in ISO 8601. `flags` are the kinds of prompt injection found in the content.
+    Times are in microseconds. `offset`: the UTC offset of `at`, in minutes. `flags`: kinds of prompt injection found.
     """
 
     id: str
@@ -78,10 +77,7 @@ class EpisodeRecord:
         return hide_payloads(self.content, self.kind)
 
     def content_offset(self, offset: int, *, is_end: bool = False) -> int:
-        """Convert *offset*, in `text` (with placeholders for base64 data), to the same position in `content`.
-
-        An offset in a placeholder gives the start of the data, or the end if *is_end*.
-        """
+        """Convert *offset* in `text` (with placeholders for base64 data) to the same position in `content`."""
         return original_offset(self.content, self.kind, offset, is_end=is_end)
 
 
@@ -115,8 +111,7 @@ class Piece:
 class EntityMention:
     """A person or thing that a text names, before it is matched with a stored entity.
 
-    `name`: the name in the text; a common noun gets its owner ("Ann's pendant"), and `words` has the noun ("pendant").
-    `introduces`: the previous name, such as "user", of a speaker who gives this name ("I'm Ann").
+    `name`: a common noun gets its owner ("Ann's pendant"), and `words` has the noun ("pendant").
     """
 
     name: str
@@ -143,10 +138,7 @@ class Loss:
 class ResolvedEntity:
     """An entity in a text, matched with a stored entity, or new (`is_new`).
 
-    - `name`: its name in the graph; `called`: its names in the text; `aliases`: other names to add
-    - `renamed`: whether `name` replaces the stored name
-    - `apart_from`: ids of stored entities with the same name that are certainly different
-    - `doubt`: a stored entity that may be the same; a person decides
+    `called`: its names in the text. `doubt`: a stored entity that may be the same, for a person to decide.
     """
 
     name: str
@@ -163,10 +155,7 @@ class ResolvedEntity:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """The model's answer to the question which stored entity a mentioned entity is.
-
-    `same_as` is the id of the stored entity, or ``None`` for a new one; `name` is the fullest of their names.
-    """
+    """The model's answer to which stored entity a mention is: `same_as` is its id, or None for a new one."""
 
     same_as: str | None
     name: str
@@ -264,12 +253,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    """A stored fact that a new fact may repeat or contradict.
-
-    `stated_by`, `stated_at`: the first message that states it, and its time. `beliefs`: the periods in which it is
-    true. `revision`: how often facts about its subject have changed. `distance`: the cosine distance to the new fact's
-    sentence.
-    """
+    """A stored fact that a new fact may repeat or contradict."""
 
     id: str
     subject: str
@@ -354,10 +338,7 @@ NO_GROUNDS = Grounds({})
 
 @dataclass(frozen=True, slots=True)
 class NewBelief:
-    """A belief to store: a period in which the memory considers the fact with the id *fact* true.
-
-    *proposed*: a person must accept it first. *cause*: the id of the message or decision that led to it.
-    """
+    """A belief to store: a period in which the memory considers the fact with the id *fact* true."""
 
     fact: str
     id: str
@@ -374,11 +355,7 @@ class NewBelief:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """Changes of stored beliefs (periods in which facts count as true).
-
-    `touched`: ids of the changed facts. `closed`: ids of ended beliefs. `beliefs`: new beliefs. `ended`: sentences of
-    facts that stop being true. `waiting`: sentences of facts that now need a review.
-    """
+    """Changes of stored beliefs: the changed facts, closed and new beliefs, and sentences that end or need a review."""
 
     touched: list[str] = field(default_factory=list)
     closed: list[str] = field(default_factory=list)

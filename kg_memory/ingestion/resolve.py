@@ -42,8 +42,7 @@ log = logging.getLogger("kg_memory.ingestion")
 def resolve(draft: Draft, settings: Settings) -> Flow[Update]:
     """Return the entities of a text, each matched with a stored entity or new: ``{"entities": (...), ...}``.
 
-    Entities match by name and type, or by a similar name (`settings.merge_threshold`). The model is asked about unclear
-    entities.
+    They match by name and type, or by a similar name; the model is asked about unclear entities.
     """
     mentions = draft.mentions
     # Embed the texts of later steps along with the names: one request instead of three.
@@ -65,9 +64,7 @@ def find_entity_candidates(
 ) -> Flow[tuple[ByMention, int]]:
     """Return the stored entities that each of *mentions* may be, best first: ``({0: [entity, ...]}, changed_at)``.
 
-    The keys are indexes in *mentions*. ``changed_at`` is read by the same query for a later step: when a predicate was
-    last learned, in microseconds, or 0.
-    *vectors*: embeddings of the names. *exact*: only entities of the same name. Raises `EmbeddingMismatch`.
+    ``changed_at``: when a predicate was last learned, in microseconds, for a later step.
     """
     names = [
         {
@@ -105,12 +102,7 @@ def find_entity_candidates(
 def select_offered(
     mention: EntityMention, similar: Candidates, best: ByMention, mentions: Sequence[EntityMention], settings: Settings
 ) -> list[Candidate]:
-    """Return the stored entities in *similar* that could be *mention*, judged by type and owner.
-
-    "Ann's dog" is not "Bob's dog". *similar*: stored entities with a similar name. *mentions*: all mentions in the
-    text. *best*: the stored entities closest to each of these, by index; if the owner is among them, their other names
-    are known too ("Annie's dog").
-    """
+    """Return the entities in *similar* that could be *mention*, by type and owner: "Ann's dog" is not "Bob's dog"."""
     fitting = [candidate for candidate in similar if may_be_of_type(mention, candidate, settings)]
     owner, noun = split_owner(mention.name) or ("", "")
     if not owner:
@@ -148,11 +140,7 @@ def _best(rows: Iterable[Row], limit: int) -> list[Candidate]:
 
 
 def certain(mention: EntityMention, candidates: Candidates, settings: Settings) -> Candidate | None:
-    """Return the stored entity in *candidates* that *mention* certainly is, or ``None``.
-
-    It must be the only one with the same name and type, and not marked as doubted; or the only one with a similar name
-    (`settings.merge_threshold`), with the same digits.
-    """
+    """Return the stored entity in *candidates* that *mention* certainly is, or None."""
     key = alias_key(mention.name)
     if any(candidate.get("apart") for candidate in candidates):
         return None
@@ -169,11 +157,7 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
 
 
 def doubt_known(draft: Draft, candidates: ByMention, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Mark stored entities in *candidates* that have a mention's name but may be somebody else; return *candidates*.
-
-    *candidates*: the stored entities that each mention may be, by its index. The mark is `apart` (certainly another) or
-    `doubted`.
-    """
+    """Mark stored entities in *candidates* that have a mention's name but may be somebody else."""
     same: dict[int, Candidate] = {}
     for index, mention in enumerate(draft.mentions):
         candidate = certain(mention, candidates.get(index, ()), settings)
@@ -187,10 +171,7 @@ def doubt_known(draft: Draft, candidates: ByMention, settings: Settings) -> Flow
 
 
 def unclear(mentions: Sequence[EntityMention], candidates: ByMention, settings: Settings) -> dict[int, list[Candidate]]:
-    """Return the mentions that only the model can match: ``{index of the mention: [stored entity, ...]}``.
-
-    *candidates*: the stored entities that each of *mentions* may be, by index.
-    """
+    """Return the mentions that only the model can match: ``{index of the mention: [stored entity, ...]}``."""
     open_ones: dict[int, list[Candidate]] = {}
     for new, own in candidates.items():
         offered = [candidate for candidate in own if not candidate.get("apart")]
@@ -207,10 +188,7 @@ def _digits(name: str) -> list[str]:
 
 
 def _ask(draft: Draft, unsure: ByMention) -> Flow[dict[int, EntityMatch]]:
-    """Ask the language model which stored entities unclear mentions are; return its answers by index of the mention.
-
-    *unsure*: the stored entities to choose from, by the same index, that of `draft.mentions`.
-    """
+    """Ask the model which stored entities the unclear mentions are; return its answers by mention."""
     items: list[JSON] = []
     ids: dict[int, tuple[int, str]] = {}
     identities: dict[int, EntityMatch] = {}
@@ -238,11 +216,7 @@ def _ask(draft: Draft, unsure: ByMention) -> Flow[dict[int, EntityMatch]]:
 def resolve_all(
     draft: Draft, candidates: ByMention, identities: Mapping[int, EntityMatch], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
-    """Return one entity for each mention in a text: the stored entity if the match is certain, else a new one.
-
-    *candidates* (stored entities) and *identities* (the model's answers) are by the mention's index. Equal entities are
-    merged.
-    """
+    """Return one entity for each mention: the stored entity if the match is certain, else a new one."""
     resolved: list[ResolvedEntity] = []
     for new, mention in enumerate(draft.mentions):
         resolved.append(_resolve(mention, candidates.get(new, ()), identities.get(new), draft, settings))
@@ -254,10 +228,7 @@ def resolve_all(
 
 
 def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[ResolvedEntity]) -> list[ResolvedEntity]:
-    """Merge each speaker in *resolved* with the name by which they introduce themselves ("I'm Ann").
-
-    *resolved*: the entities of *mentions*, in order. If both are stored entities, they are not merged.
-    """
+    """Merge each speaker in *resolved* with the name by which they introduce themselves ("I'm Ann")."""
     entities = list(resolved)
     for index, mention in enumerate(mentions):
         speaker = next((at for at, one in enumerate(mentions) if one.name == mention.introduces), None)
@@ -276,10 +247,7 @@ def _join_introduced(mentions: Sequence[EntityMention], resolved: Sequence[Resol
 
 
 def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str:
-    """Return the storage key of a new entity, made from its name and type.
-
-    If a stored entity in *candidates* has the same key, *episode* (the message id) is appended to make it unique.
-    """
+    """Return the storage key of a new entity, made from its name and type; *episode* makes it unique if needed."""
     key = entity_key(mention.name, mention.type)
     is_taken = any(key == candidate["key"] for candidate in candidates)
     return entity_key(mention.name, mention.type, episode) if is_taken else key
@@ -288,11 +256,7 @@ def new_key(mention: EntityMention, candidates: Candidates, episode: str) -> str
 def _resolve(
     mention: EntityMention, candidates: Candidates, identity: EntityMatch | None, draft: Draft, settings: Settings
 ) -> ResolvedEntity:
-    """Return the stored entity in *candidates* that *mention* certainly is, else a new entity.
-
-    *identity*: the language model's answer, None if it was not asked. An unsure answer becomes the new entity's
-    `doubt`.
-    """
+    """Return the stored entity in *candidates* that *mention* certainly is, else a new entity."""
     same = certain(mention, candidates, settings)
     if same is not None:
         return _match_entity(mention, same, None)
@@ -314,11 +278,7 @@ def _resolve(
 def _find_doubt(
     mention: EntityMention, same: Candidate | None, candidates: Candidates, identity: EntityMatch, settings: Settings
 ) -> EntityMatch | None:
-    """Return the stored entity that *mention* may be, for a person to decide, or None.
-
-    *identity*: the language model's answer about *mention*. *same*: the stored entity that it names, or None.
-    *candidates*: all stored entities with a similar name.
-    """
+    """Return the stored entity that *mention* may be, for a person to decide, or None."""
     if same is None and identity.confidence < settings.auto_threshold:
         names = (candidate for candidate in candidates if alias_key(mention.name) in alias_keys(candidate))
         same = next((candidate for candidate in names if not candidate.get("apart")), None)
@@ -328,11 +288,7 @@ def _find_doubt(
 
 
 def _match_entity(mention: EntityMention, same: Candidate, fullest: str | None) -> ResolvedEntity:
-    """Return the stored entity *same* as the match for *mention*, whose name becomes an alias of it.
-
-    *fullest*: the fullest name according to the language model, or None; it becomes the main name if it is a known
-    name.
-    """
+    """Return the stored entity *same* as the match for *mention*, whose name becomes an alias of it."""
     stored = str(same["name"])
     by_key: dict[str, str] = {canonical_name(name): name for name in (stored, mention.name, *same["aliases"])}
     name = by_key.get(canonical_name(fullest), stored) if fullest else stored

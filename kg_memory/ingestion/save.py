@@ -44,9 +44,7 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 9 of ingestion: write all results about the message in one atomic query, and mark it as done.
 
-    Returns state keys. `retry_from` is the step to repeat from: "dedupe" for the next part of a long message or after a
-    conflict with another writer, "receive" if something was deleted meanwhile, else None. Raises: `DatabaseUnavailable`
-    after `MOST_CONFLICTS` conflicts.
+    `retry_from` in the result is the step to repeat from after a conflict with another writer, or None.
     """
     saved_at, stale = yield from _write(draft, settings)
     written = stale is not None
@@ -101,9 +99,9 @@ def _final_properties(draft: Draft, settings: Settings) -> JSON:
 
 
 def _read_status(draft: Draft) -> Flow[JSON]:
-    """Return the status of the message, and the number of deletions so far: ``{"status": "done", "forgotten": 2}``.
+    """Return the status of the message and the number of deletions: ``{"status": "done", "forgotten": 2}``.
 
-    Deletions of any message in the namespace count. Raises: `InputError` if this message was deleted.
+    Errors: `InputError` if the message was deleted.
     """
     rows = yield from fetch(episodes.STATUS, id=draft.episode.id)
     if not rows:
@@ -112,10 +110,9 @@ def _read_status(draft: Draft) -> Flow[JSON]:
 
 
 def _write(draft: Draft, settings: Settings) -> Flow[tuple[int, list[JSON] | None]]:
-    """Save the results for a part of the message in one query; return the time in microseconds, and database rows.
+    """Save a part of the message in one query; return (time, rows of entities whose summary is outdated).
 
-    The rows are those of entities with outdated summaries; None if nothing was written, since another writer made
-    changes.
+    The rows are None if another writer made changes, so that nothing was written.
     """
     episode = draft.episode
     worded = [fact for fact in draft.facts if not fact.same_as or fact.restated]
@@ -175,10 +172,7 @@ def _usage(draft: Draft) -> list[float]:
 
 
 def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: Mapping[str, Vector]) -> list[JSON]:
-    """Return a query row for each of *entities* (by index in `draft.entities`): names, embedding, words to index.
-
-    *vectors*: the embeddings of new entities by name.
-    """
+    """Return a query row for each of *entities*: names, embedding, words to index."""
     touched = set(draft.revision.touched)
     changing = [fact for fact in draft.facts if fact.stored_id in touched]
     stale = {index for fact in changing for index in (fact.subject, *fact.objects)}
@@ -195,11 +189,7 @@ def _entity_rows(draft: Draft, entities: Mapping[int, ResolvedEntity], vectors: 
 
 
 def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
-    """Yield (index, entity) for each entity in `draft.entities` to save with the current part of a long message.
-
-    These are the subjects and objects of the part's facts, and a share of the others: the first `MOST_AT_ONCE` entities
-    with the first part, the next ones with the second part.
-    """
+    """Yield (index, entity) for each entity to save with the current part of a long message."""
     ends = {index for fact in draft.facts for index in (fact.subject, *fact.objects)}
     for index, entity in enumerate(draft.entities):
         if index in ends or index // MOST_AT_ONCE == draft.part:
@@ -207,10 +197,7 @@ def _entities_of_part(draft: Draft) -> Iterator[tuple[int, ResolvedEntity]]:
 
 
 def _identity_rows(draft: Draft, entities: Iterable[ResolvedEntity]) -> JSON:
-    """Return pairs of new and similar stored entities to save: ``{"apart": [...], "doubts": [...]}``.
-
-    `apart` has pairs of different entities, `doubts` pairs that may be the same, for a person to decide.
-    """
+    """Return pairs of new and similar stored entities to save: ``{"apart": [...], "doubts": [...]}``."""
     apart: list[JSON] = []
     doubts: list[JSON] = []
     for entity in entities:
@@ -228,10 +215,7 @@ def _name_row(name: str) -> JSON:
 
 
 def _fact_rows(facts: Sequence[StatedFact], entities: Sequence[ResolvedEntity], vectors: Mapping[str, Vector]) -> JSON:
-    """Return query rows by parameter: ``facts`` (new), ``reworded`` (stored) and ``fact_terms`` (words to index).
-
-    *entities*: those of the message. *vectors*: the embeddings by sentence.
-    """
+    """Return query rows by parameter: new facts, reworded stored facts, and words to index."""
     fresh: list[JSON] = []
     restated: list[JSON] = []
     terms: list[JSON] = []

@@ -182,10 +182,7 @@ class Draft:
         return cls(given={name: value for name, value in values.items() if name not in records}, **records)
 
     def prompt_fields(self, piece: Piece | None = None) -> JSON:
-        """Return the fields of a prompt about a part of the text: ``{"episode": {...}, "previous": [...]}``.
-
-        *piece* is the part; None is the first one. `previous` are the messages before.
-        """
+        """Return the fields of a prompt about a part of the text: ``{"episode": {...}, "previous": [...]}``."""
         if piece is None:
             piece = self.pieces[0] if self.pieces else Piece("")
         kind, speaker, at = self.episode.kind, self.episode.speaker_name, self.episode.at_iso
@@ -211,10 +208,7 @@ TypedStep = Callable[[Draft, Settings], Flow[Update]]
 
 
 def on_values(step: TypedStep) -> Callable[[Row, Settings], Flow[Update]]:
-    """Convert *step*, a function of a `Draft` (the state of ingestion), to a LangGraph node, which takes it as a dict.
-
-    For facts declared by an application, the step runs without a model.
-    """
+    """Convert *step*, a function of a `Draft`, to a LangGraph node, which takes the state as a dict."""
 
     @wraps(step, assigned=("__name__", "__doc__"))  # spans are named by this module
     def run(values: Row, settings: Settings) -> Flow[Update]:
@@ -278,11 +272,7 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 
 
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Ask the model the question that ``make(draft)`` returns about a message, and return its answer.
-
-    *draft*: the state of ingestion of the message. If the model refuses, or cannot process the prompt, it is asked once
-    more without the previous messages. Errors: `ModelError`.
-    """
+    """Ask the model the question ``make(draft)`` about a message; if it refuses, once more without its context."""
     try:
         return (yield make(draft))
     except ModelError as error:
@@ -294,10 +284,7 @@ def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
 def ask_in_batches(
     prompt: PromptTemplate[Answer], key: str, items: Sequence[Any], fields: Mapping[str, Any] | None = None
 ) -> Flow[list[Answer]]:
-    """Ask the model about *items*, up to 25 in each of several parallel requests; return one answer per request.
-
-    *key* is the field of *prompt* that lists the items; *fields* are its other fields.
-    """
+    """Ask the model about *items*, up to 25 in each of several parallel requests; return one answer per request."""
     if not items:
         return []
     batches = (items[start : start + BATCH] for start in range(0, len(items), BATCH))
@@ -310,11 +297,7 @@ _KEPT = frozenset("read read_window reflect facts extract_message extract_text e
 
 
 def cache_in_episode(episode: str, model: str, answers: Mapping[str, str], *, done: bool = False) -> GraphCache:
-    """Return a cache of the model's answers about one message, which are stored in the database with it.
-
-    *episode* is the message's id. *answers* are the stored answers: JSON text by question key. With *done*, no new
-    answers are stored. Only answers with extracted entities and facts are stored.
-    """
+    """Return a cache of the model's answers about one message, which are stored in the database with it."""
 
     def store(key: str, answer: str) -> Flow[Any]:
         return write(KEEP_ANSWER, id=episode, key=key, answer=answer, **NO_USAGE)

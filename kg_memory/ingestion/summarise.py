@@ -59,11 +59,7 @@ def summarise(draft: Draft, settings: Settings) -> Flow[Update]:  # noqa: ARG001
 
 
 def refresh(since: int, before: int) -> Flow[None]:
-    """Write new summaries of entities whose summary was marked as outdated at exactly *since*, or before *before*.
-
-    Both are microseconds since the epoch. *since* finds the marks of one message (0: none), *before* also those that a
-    crashed process left.
-    """
+    """Write new summaries of entities whose summary was marked as outdated at *since*, or before *before*."""
     while True:
         records = yield from fetch(queries.STALE_ENTITIES, since=since, before=before, now=(yield from now()), **STALE)
         yield from _refresh_rows([record["entity"] for record in records])
@@ -79,11 +75,7 @@ def _refresh_rows(rows: Sequence[Entity]) -> Flow[None]:
 
 
 def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
-    """Return ``{entity key: (summary, reuse key)}`` for the entities in *rows*: ``{"k1": ("Ann skis.", None)}``.
-
-    A summary of few facts is a list of them, with the reuse key None. Other summaries are written by the language
-    model; their reuse key changes if the facts change, so that a text is written again only then.
-    """
+    """Return ``{entity key: (summary, reuse key)}`` for *rows*; the key of a list of few facts is None."""
     summaries: dict[str, Summary] = {}
     open_ones: list[_LongSummary] = []
     for row in rows:
@@ -105,10 +97,7 @@ def _summaries(rows: Iterable[Entity]) -> Flow[dict[str, Summary]]:
 
 
 class _LongSummary:
-    """A summary of an entity with many facts: a text by the model about older facts, then a list of the latest facts.
-
-    The model is asked again only after `AFRESH` new facts, or when a fact ends.
-    """
+    """A summary of an entity with many facts: the model's text about older facts, then the latest facts."""
 
     def __init__(self, row: Entity) -> None:
         """Split the facts of *row*, an entity's database row, into older ones (for the model) and the latest ones."""
@@ -131,21 +120,13 @@ class _LongSummary:
         return self.before if self.before and self.digest == self._digest(self.before) else None
 
     def show(self, index: int) -> JSON:
-        """Return the entity and its facts as JSON for the prompt: ``{"id": 0, "summary": "Ann skis.", ...}``.
-
-        *index* is the id. The summary is the text that the model wrote last. If there is none, it is the stored summary
-        or, if the prompt shows all facts, "".
-        """
+        """Return the entity and its facts as JSON for the prompt: ``{"id": 0, "summary": "Ann skis.", ...}``."""
         before = self.row["summary"] if self.row["total"] > MOST_SHOWN else ""
         shown = {"name": self.row["name"], "type": self.row["type"], "facts": self.facts, "past": self.past}
         return {"id": index, "summary": before if self.before is None else self.before, **shown}
 
     def begin_with(self, text: str) -> Summary:
-        """Return (summary, key): ``("Ann skis. She won.", "9 3f2a")``.
-
-        The summary is *text*, written by the model, followed by the latest facts. The key tells later whether *text*
-        can be reused: it is the length of *text* and a hash of the facts in it.
-        """
+        """Return (*text* followed by the latest facts, reuse key): ``("Ann skis. She won.", "9 3f2a")``."""
         return _join(text, self.latest), f"{len(text)} {self._digest(text)}"
 
     def _digest(self, text: str) -> str:
@@ -190,10 +171,7 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _summary_row(row: Entity, summary: str, worded: str | None) -> JSON:
-    """Return the query row that stores *summary* for the entity *row*, and adds the changes to the word index.
-
-    *worded*: the reuse key of the summary, see `_summaries`, or None.
-    """
+    """Return the query row that stores *summary* for the entity *row*, with the changes to the word index."""
     changed = tokenise.count_terms(summary)
     changed.subtract(tokenise.count_terms(row["summary"]))
     return {

@@ -31,10 +31,7 @@ ROUNDS = 2
 
 
 class Window:
-    """A batch of saved messages, in order of arrival, about which the model is asked in parallel.
-
-    *parallel*: the maximum number of model requests at a time.
-    """
+    """A batch of saved messages, in order of arrival, about which the model is asked in parallel."""
 
     def __init__(self, parallel: int) -> None:
         self.size = ROUNDS * parallel
@@ -46,10 +43,7 @@ class Window:
         return any(waiting["episode"].id == state["episode"].id for waiting in self._states)
 
     def must_wait(self, state: Row) -> bool:
-        """Return whether the message in *state*, the input state of an ingestion, must wait for the next batch.
-
-        A long message, or one whose processing was killed before, is alone in its batch.
-        """
+        """Return whether the message in *state* must wait for the next batch: a long one is alone in its batch."""
         alone = any(waiting["interrupted"] or len(waiting["pieces"]) > 1 for waiting in (state, *self._states))
         return len(self._states) >= self.size or (alone and bool(self._states))
 
@@ -65,10 +59,7 @@ class Window:
 
 @dataclass(slots=True, eq=False)
 class ReadAhead:
-    """A saved message, with the answers that the model gave about it before its ingestion runs.
-
-    `answers` has each answer as JSON text by question key. `steps` are the calls, tokens and seconds spent.
-    """
+    """A saved message, with the answers that the model gave about it before its ingestion runs."""
 
     state: JSON
     draft: Draft
@@ -77,10 +68,7 @@ class ReadAhead:
     steps: list[JSON] = field(default_factory=list)
 
     def ask(self, flow: Flow[T]) -> Flow[T | None]:
-        """Run *flow*, which asks the model about this message; store the answers, and return the result of *flow*.
-
-        The result is None if the model fails; the ingestion asks again later.
-        """
+        """Run *flow*, which asks the model about this message, and store the answers; None if the model fails."""
         durable = self._durable()
         asking = CachedAnswers(self.draft.namespace, durable=durable)
         try:
@@ -106,10 +94,7 @@ class ReadAhead:
 
 
 def read_ahead(window: Sequence[JSON], settings: Settings, model: Model) -> Flow[list[JSON]]:
-    """Ask *model* about all messages in *window* in parallel; return their input states with the answers added.
-
-    *window*: input states of ingestions. A rule-based model is not asked; only the embeddings are computed, together.
-    """
+    """Ask *model* about all messages in *window* in parallel; return their states with the answers added."""
     readings = [ReadAhead(state, Draft.of(state), model.name) for state in window]
     unread = [one for one in readings if not one.draft.done and not one.draft.episode.is_declared]
     if len(unread) > 1 and model.by_rules:
