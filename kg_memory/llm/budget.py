@@ -46,10 +46,7 @@ _NEVER = -1
 
 
 def estimate_cost(ask: Ask) -> Usage:
-    """Estimate the cost of the question *ask* to a model, in calls and tokens; rather too high than too low.
-
-    The estimate assumes that the model's first answer is valid, so that no second request is needed to repair it.
-    """
+    """Estimate the cost of the question *ask*, in calls and tokens; rather too high than too low."""
     text = render_prompt(ask)
     data = max(0, len(text) - len(ask.prompt.text)) / len(text)
     tokens = estimate_tokens(text)
@@ -59,10 +56,7 @@ def estimate_cost(ask: Ask) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """The model calls and tokens used so far: on one `day`, in the `namespace`, and for one `episode` (message).
-
-    `namespace` counts the last `Budget.namespace_days` days.
-    """
+    """The model calls and tokens used so far: on one `day`, in the `namespace`, and for one `episode`."""
 
     day: Usage = NOTHING
     namespace: Usage = NOTHING
@@ -70,10 +64,7 @@ class Spending:
 
 
 class Account:
-    """Counts the cost of questions to models in one namespace; thread-safe.
-
-    The count is the cost that was read from the database, plus the cost that this process has added since then.
-    """
+    """Counts the cost of questions to models in one namespace; thread-safe."""
 
     def __init__(self) -> None:
         self.read_at = _NEVER
@@ -114,10 +105,7 @@ class Account:
             )
 
     def begin_write(self, at: int) -> Usage:
-        """Return the usage to add to the database now, and count it as written at the time *at*.
-
-        *at* is in microseconds since the epoch. If the write fails, call `undo_write`.
-        """
+        """Return the usage to add to the database now; if the write fails, call `undo_write`."""
         with self._lock:
             usage, self._unwritten = self._unwritten, NOTHING
             if usage != NOTHING:
@@ -147,11 +135,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class BudgetMeter:
-    """Counts the cost of model calls in one namespace (in `account`), and blocks calls that exceed `budget`.
-
-    If `limited` is false, there is no budget, and no call is blocked. `rules` is the offline model, which answers
-    blocked questions where it can.
-    """
+    """Counts the cost of model calls in one namespace, and blocks calls that exceed `budget`."""
 
     account: Account
     budget: Budget
@@ -159,18 +143,11 @@ class BudgetMeter:
     rules: Model
 
     def meter(self, flow: Flow[T]) -> Flow[T]:
-        """Wrap *flow*, so that the cost of its questions to the model is counted and limited.
-
-        A flow is a generator that yields effects: database queries and questions to models.
-        """
+        """Wrap *flow*, so that the cost of its questions to the model is counted and limited."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform *effect*, a flow's request to a model or the database, and return its result; count and limit costs.
-
-        A query with the parameter ``spent`` also stores the costs since the last such query; one with ``spent_since``
-        also reads the stored totals.
-        """
+        """Perform *effect*, a request to a model or the database; count and limit its cost."""
         match effect:
             case Every(flows):
                 effect = replace(effect, flows=tuple(map(self.meter, flows)))
@@ -181,9 +158,9 @@ class BudgetMeter:
         return (yield effect)
 
     def _ask(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the answer to the question *ask*: from the model, or if the budget is spent, from the offline rules.
+        """Return the answer to *ask*: from the model or, if the budget is spent, from the offline rules.
 
-        Raises: `BudgetSpent` if the budget is spent and the offline rules cannot answer this kind of question.
+        Errors: `BudgetSpent` if the rules cannot answer this kind of question.
         """
 
         def count(usage: Usage) -> None:
@@ -207,10 +184,7 @@ class BudgetMeter:
         return (yield from work(partial(self.rules.answer, ask)))
 
     def _ask_within(self, ask: Ask, at: int) -> Flow[BaseModel]:
-        """Return the model's answer to *ask*, or raise `BudgetSpent` if the budget does not allow it.
-
-        *at*: now, in microseconds since the epoch. The repair of an invalid answer needs budget too.
-        """
+        """Return the model's answer to *ask*, or raise `BudgetSpent` if the budget does not allow it."""
         cost, refusals = estimate_cost(ask), list[BudgetSpent]()
 
         def has_room() -> bool:
@@ -230,10 +204,7 @@ class BudgetMeter:
         return answer
 
     def _check(self, ask: Ask, cost: Usage, at: int) -> None:
-        """Raise `BudgetSpent` if *cost* would exceed a limit of the episode (message), day or namespace.
-
-        *at*: now, in microseconds since the epoch. Less important questions may use only a part of the limits.
-        """
+        """Raise `BudgetSpent` if *cost* would exceed a limit of the episode, day or namespace."""
         spending, rung = self.account.spending(at, ask.episode), rung_of(ask.prompt.name)
         for scope in SCOPES if ask.episode is not None else SCOPES[1:]:
             share = 1.0 if scope == "episode" else rung.share
@@ -244,11 +215,7 @@ class BudgetMeter:
                     raise BudgetSpent(_describe_limit(scope, measure, limit, before, more), scope)
 
     def _run_query(self, query: Query) -> Flow[list[Row]]:
-        """Run the database query *query*, and return its rows.
-
-        A query with the parameter `spent` also stores the costs counted since the last such query; if it fails, the
-        next one stores them. A query with the parameter `spent_since` also reads the stored totals.
-        """
+        """Run the database query *query*, which may also store and read costs, and return its rows."""
         at = yield from now()
         spent = self.account.begin_write(at) if "spent" in query.params else NOTHING
         try:
@@ -262,11 +229,7 @@ class BudgetMeter:
         return rows
 
     def _add_cost_params(self, params: Mapping[str, object], unwritten: Usage, day: int) -> Mapping[str, object]:
-        """Return *params*, the parameters of a query, with those added by which it stores and reads costs.
-
-        ``spent``: the calls and tokens in *unwritten*, to store for *day* (today, as days since the epoch).
-        ``spent_since`` and ``spent_today``: the first and the last day to read.
-        """
+        """Return the query parameters *params* with those that store and read costs."""
         more: dict[str, object] = {}
         if unwritten != NOTHING:
             more["spent"] = [{"day": day, **{name: getattr(unwritten, name) for name in queries.COUNTS}}]
@@ -277,11 +240,7 @@ class BudgetMeter:
 
 
 def make_meter(model: Model, budget: Budget, rules: Model) -> Meter:
-    """Return ``meter(flow, namespace)``, which wraps a flow so that its questions to *model* are counted and limited.
-
-    A flow is a generator that yields database queries and questions to models. Questions over *budget* go to the
-    offline model *rules*, where it can answer them. If *model* answers by rules too, flows are returned as they are.
-    """
+    """Return ``meter(flow, namespace)``, which counts and limits the cost of a flow's questions to *model*."""
     accounts, limited = BoundedCache[str, Account](MAX_ACCOUNTS, texts=False), bool(budget)
 
     def meter(flow: Flow[T], namespace: str) -> Flow[T]:

@@ -21,10 +21,7 @@ MAX_RELEVANCE = 10
 
 
 class ModelCrossEncoder:
-    """Asks a language model how well texts answer a question, `MODEL_BATCH` texts in one request.
-
-    If the model is the offline one, it rates a text by the number of words that it shares with the question.
-    """
+    """Asks a language model how well texts answer a question, `MODEL_BATCH` texts in one request."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -35,10 +32,7 @@ class ModelCrossEncoder:
         return self._model.name
 
     def _score(self, question: str, texts: Sequence[str]) -> Flow[list[float]]:
-        """Return how well each of *texts* answers *question*: ``[0.9, 0.0]``, from 0 to 1 in the order of *texts*.
-
-        A text that the model does not rate gets 0. Raises: `ModelError`, `SettingsError`.
-        """
+        """Return how well each of *texts* answers *question*, from 0 to 1: ``[0.9, 0.0]``."""
         # Sort texts, as models favour the first items: so their former rank has no influence.
         distinct = sorted(set(texts))
         batches = [distinct[begin : begin + MODEL_BATCH] for begin in range(0, len(distinct), MODEL_BATCH)]

@@ -63,10 +63,7 @@ def open_embedding_model(
 ) -> ReliableEmbeddings:
     """Return the embedding model *name* of OpenAI, or of the OpenAI-compatible server at *base_url*.
 
-    *dimensions* is the length of the vectors to request from the model; None means its default. *timeout* is in
-    seconds.
-
-    Raises: `SettingsError` if neither *api_key* nor *base_url* is given.
+    *dimensions*: None means the model's default. *timeout*: seconds. Errors: `SettingsError`.
     """
     if api_key is None and base_url is None:
         raise SettingsError(
@@ -93,10 +90,7 @@ def open_embedding_model(
 
 
 class OrderedVectors:
-    """Wraps OpenAI's client *client* for embeddings, sync or async, to return vectors in the order of their texts.
-
-    Servers may send them in any order, each with the index of its text.
-    """
+    """Wraps OpenAI's *client* for embeddings to return vectors in the order of their texts."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -123,10 +117,7 @@ def _in_order(response: Any) -> Any:
 
 @cache
 def http_clients() -> Mapping[str, Any]:
-    """Return HTTP clients that do not follow redirects, as keyword arguments for the client classes of OpenAI.
-
-    The result is ``{"http_client": ..., "http_async_client": ...}``. A redirect could send texts to another server.
-    """
+    """Return HTTP clients for OpenAI's client classes that follow no redirects to other servers."""
     import httpx  # noqa: PLC0415 - slow to import
     import openai  # noqa: PLC0415 - slow to import
     from langchain_openai import ChatOpenAI  # noqa: PLC0415 - slow to import
@@ -153,10 +144,7 @@ def make_reliable(
     sleeper: retry.Sleeper | None = None,
     limiter: retry.RateLimiter | None = None,
 ) -> ReliableEmbeddings:
-    """Wrap *model* with retries, a rate limit and checks of its vectors; a wrapped model is returned unchanged.
-
-    By default, the *limiter* is shared by all callers of the same model, server and API key.
-    """
+    """Wrap *model* with retries, a rate limit and checks of its vectors; a wrapped model is returned unchanged."""
     if isinstance(model, ReliableEmbeddings):
         return model
     if not isinstance(model, Embeddings) or isinstance(model, type):
@@ -191,10 +179,7 @@ def shared_limiter(server: str, account: str | None, name: str | None) -> retry.
 
 
 def limiter_of(client: object, name: str) -> retry.RateLimiter:
-    """Return the rate limiter for requests to the model *name* by *client*, a LangChain client.
-
-    It is shared by all clients of this model with the same server and API key.
-    """
+    """Return the rate limiter shared by all clients of the model *name* with one server and API key."""
     servers = [url for field in URL_FIELDS if isinstance(url := getattr(client, field, None), str)]
     return shared_limiter(next(iter(servers), type(client).__qualname__), next(iter(keys_of(client)), None), name)
 
@@ -227,11 +212,7 @@ def _texts(values: Iterable[object]) -> list[str]:
 def to_unit_vectors(
     vectors: Sequence[Sequence[float]], texts: Sequence[str], dimension: int | None = None
 ) -> list[Vector]:
-    """Return *vectors* scaled to length 1: ``[[3, 4]] -> [[0.6, 0.8]]``.
-
-    *texts* are their texts, one for each vector. *dimension*: the length of each vector; None: that of the first.
-    Raises `EmbeddingError` for missing or invalid vectors.
-    """
+    """Return *vectors* scaled to length 1: ``[[3, 4]] -> [[0.6, 0.8]]``. Errors: `EmbeddingError`."""
     if len(vectors) != len(texts):
         raise EmbeddingError(
             f"the embedding model returned {len(vectors)} vectors for {len(texts)} texts: check its server"
@@ -248,12 +229,7 @@ def to_unit_vectors(
 
 
 def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
-    """Return *vector*, the embedding of *text*, scaled to length 1; *index*: that of the text, for error messages.
-
-    A zero vector of a text without letters and digits becomes ``[1.0, 0.0, ...]``.
-
-    Raises: `EmbeddingError` for another zero vector, or if *vector* is not a list of finite numbers.
-    """
+    """Return *vector*, the embedding of *text*, scaled to length 1. Errors: `EmbeddingError`."""
     try:
         numbers = list(map(float, vector))
     except (TypeError, ValueError):
@@ -271,10 +247,7 @@ def _to_unit(vector: Sequence[float], text: str, index: int) -> Vector:
 
 
 class ReliableEmbeddings:
-    """Wraps a LangChain embedding model with retries, a rate limit, clear errors and vectors of length 1.
-
-    `model` is the wrapped model, `limiter` its rate limiter.
-    """
+    """Wraps a LangChain embedding model with retries, a rate limit, clear errors and vectors of length 1."""
 
     def __init__(
         self, model: Embeddings, retry_policy: retry.RetryPolicy, sleeper: retry.Sleeper, limiter: retry.RateLimiter
@@ -296,10 +269,7 @@ class ReliableEmbeddings:
     embed_query, aembed_query = both(_embed_query)
 
     def embed_ahead(self, texts: Sequence[str]) -> bool:
-        """Start to embed *texts* in the background, so that their vectors are ready when they are needed.
-
-        Return True, or False if the model does not support this.
-        """
+        """Start to embed *texts* in the background; return whether the model supports this."""
         begin = getattr(self.model, "embed_ahead", None)
         if begin is None:
             return False
@@ -307,12 +277,9 @@ class ReliableEmbeddings:
         return True
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
-        """Return one vector of length 1 for each of *texts*.
+        """Return one vector of length 1 for each of *texts*; with *query*, for a question of a waiting user.
 
-        With *query*, the only text is a search question, and failed requests are retried less often, because a user is
-        waiting. A blank text gets the vector of a full stop, as servers reject blank texts.
-
-        Raises: `EmbeddingUnavailable`, `EmbeddingError`, or `SettingsError` for a wrong key, name or URL.
+        Errors: `EmbeddingUnavailable`, `EmbeddingError`, or `SettingsError` for a wrong key, name or URL.
         """
         if not texts:
             return []

@@ -64,10 +64,7 @@ class Bucket:
 
 
 class RateLimiter:
-    """Delays requests to one model of one server to observe its rate limits; shared by threads and event loops.
-
-    *clock* returns seconds. The lock is never held while a caller waits.
-    """
+    """Delays requests to one model of one server to observe its rate limits; shared by threads and event loops."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -102,7 +99,7 @@ class RateLimiter:
     def waits(self, tokens: float, max_wait: float) -> Iterator[float]:
         """Yield how many seconds to sleep before a request of about *tokens* tokens, until it may be sent.
 
-        Raises: `QueueTimeout`, without sleeping, if the request would wait more than *max_wait* seconds.
+        Errors: `QueueTimeout`, without sleeping, if the wait would exceed *max_wait* seconds.
         """
         due = self._reserve(tokens, max_wait)
         while (seconds := max(due, self._resume_at) - self._clock()) > 0.001:  # shorter waits are skipped
@@ -189,10 +186,7 @@ class RetryPolicy:
     """The longest wait in the rate limiter's queue."""
 
     def delay(self, attempt: int, failure: RequestFailure, draw: Callable[[], float] = random.random) -> float:
-        """Return how many seconds to wait before the next attempt, after *attempt* (from 1) failed with *failure*.
-
-        *draw*: returns a random number from 0 to 1.
-        """
+        """Return how many seconds to wait before the next attempt, after *attempt* (from 1) failed with *failure*."""
         if failure.retry_after:
             # Slightly longer than requested, so that callers do not all return at the same moment.
             return failure.retry_after + 0.25 * draw()
@@ -320,11 +314,7 @@ def make_error(
     kinds: tuple[type[KGMemoryError], type[KGMemoryError]] = (ModelUnavailable, ModelError),
     url: str = "base_url",
 ) -> KGMemoryError:
-    """Return the error for a failed request to *subject*, such as "the model gpt-5", with advice in its message.
-
-    The first remedy that applies decides: *remedies* come before the common ones. *kinds*: the classes for transient
-    errors and for errors without a remedy. *url*: how the message calls the setting with the server's URL.
-    """
+    """Return the error for a failed request to *subject*, such as "the model gpt-5", with advice in its message."""
     status, moved = failure.status, failure.status is not None and failure.status < 400
     common: Iterable[Remedy] = (  # redirects are not followed, so that texts do not leak
         (failure.transient, kinds[0], f"try again later, or check its {url}"),
@@ -344,10 +334,7 @@ def make_error(
 
 
 def _describe(error: Exception) -> str:
-    """Return the message of *error*, with more details in brackets: ``"Bad request (unknown model)"``.
-
-    The details are the text of the response or, for a failed connection, its cause.
-    """
+    """Return the message of *error*, with more details in brackets: ``"Bad request (unknown model)"``."""
     text, more, root = str(getattr(error, "message", None) or error), getattr(error, "body", None), error
     for _ in range(MOST_CAUSES if "APIConnectionError" in _names(error) else 0):
         if isinstance(root.__cause__, Exception):

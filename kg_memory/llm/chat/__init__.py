@@ -48,20 +48,15 @@ log = logging.getLogger("kg_memory.llm.chat")
 
 
 def provider_of(name: str) -> str:
-    """Return the provider in the prefix of a model *name*: ``"groq:llama-3" -> "groq"``; "openai" without a prefix.
-
-    "ft" is the prefix of OpenAI's fine-tuned models.
-    """
+    """Return the provider in the prefix of a model *name*: ``"groq:llama-3" -> "groq"``; by default, "openai"."""
     provider, colon, _ = name.replace("-", "_").partition(":")
     return provider if colon and provider != "ft" else OPENAI
 
 
 def _open_by_provider(name: str, provider: str, timeout: float, max_tokens: int | None) -> BaseChatModel:
-    """Return the LangChain chat model *name*, which includes its *provider*: "anthropic:claude-sonnet-4-5".
+    """Return the LangChain chat model *name* of *provider*: "anthropic:claude-sonnet-4-5".
 
-    *timeout* is in seconds. *max_tokens* limits the length of answers; None leaves the limit to the server.
-
-    Raises: `SettingsError` if langchain or the provider's package or API key is missing.
+    Errors: `SettingsError` if langchain or the provider's package or API key is missing.
     """
     longest: dict[str, Any] = {} if max_tokens is None else {"max_tokens": max_tokens}
     try:
@@ -85,13 +80,9 @@ def open_chat_model(
     timeout: float = 60.0,
     max_tokens: int | None = None,
 ) -> BaseChatModel:
-    """Return a LangChain chat model: of OpenAI, of the compatible server at *base_url*, or of another provider.
+    """Return a LangChain chat model: of OpenAI, of the server at *base_url*, or of the provider in *name*.
 
-    If *base_url* is None, another provider is chosen by a prefix of *name*, as in ``anthropic:claude-sonnet-4-5``; it
-    needs its LangChain package and its own API key. *timeout* is in seconds. *max_tokens* limits the length of answers,
-    as small models may never end; None leaves the limit to the server.
-
-    Raises: `SettingsError` if neither *api_key* nor *base_url* is given, or the provider's model cannot be opened.
+    *timeout*: seconds. *max_tokens*: length of answers; None: no limit of ours. Errors: `SettingsError`.
     """
     if base_url is None and (provider := provider_of(name)) != OPENAI:
         return _open_by_provider(name, provider, timeout, max_tokens)
@@ -118,8 +109,7 @@ def open_chat_model(
 class ChatModel:
     """Asks a LangChain chat model questions (`Ask`), and returns its answers as pydantic models.
 
-    *repairs* is the maximum number of times that an invalid answer is sent back to the model for correction. The
-    default *limiter* is shared by all callers of the same model on the same server with the same API key.
+    *repairs*: how often an invalid answer may be sent back to the model for correction.
     """
 
     by_rules = False
@@ -153,12 +143,9 @@ class ChatModel:
         return model_name_of(self.model, ("model_name", "model", "model_id"))  # its `name` is a Runnable's name
 
     def _answer(self, ask: Ask) -> Flow[BaseModel]:
-        """Return the model's answer to *ask* as an instance of ``ask.prompt.answer``, without invalid items.
+        """Return the model's answer to *ask*, without invalid items; an invalid answer is sent back for repair.
 
-        An invalid answer is sent back to the model for repair.
-
-        Raises: `ModelUnavailable`; `ModelRefusal`; `AnswerError` if there are no valid items after all repairs;
-        `SettingsError` for a wrong key, name or URL; `ModelError` for other failures.
+        Errors: `ModelUnavailable`, `ModelRefusal`, `AnswerError`, `SettingsError`, else `ModelError`.
         """
         question = render_prompt(ask)
         messages: tuple[BaseMessage, ...] = (HumanMessage(question),)
@@ -196,12 +183,7 @@ class ChatModel:
     def _request_reply(
         self, messages: tuple[BaseMessage, ...], ask: Ask, form: wire.AnswerFormat
     ) -> Flow[tuple[wire.Reply, wire.AnswerFormat]]:
-        """Send *messages* to the model; return its reply, and the answer format (a way to ask for JSON) that worked.
-
-        *form*: the format to try first. If it is not supported, or the reply is empty, the next one is tried.
-
-        Raises: `ModelRefusal`, or the error of `to_error` if the request fails in all formats.
-        """
+        """Send *messages* to the model; return its reply, and the answer format that worked."""
         temperature = self._takes_temperature
         while True:
             fallback = self._format_after(form)
@@ -258,10 +240,7 @@ class ChatModel:
         return next(iter(self._formats[self._formats.index(form) + 1 :]), None)
 
     def _send(self, request: wire.ChatRequest) -> Flow[wire.Reply]:
-        """Send *request* to the model, with retries and within the rate limit, and return the reply.
-
-        If an error contains a reply, such as a truncated one, this reply is returned instead.
-        """
+        """Send *request* to the model, with retries and within the rate limit, and return the reply."""
         tokens = sum(estimate_tokens(str(message.content)) for message in request.messages)
         try:
             reply: wire.Reply = yield from retry.with_retries(

@@ -47,10 +47,7 @@ class ParsedAnswer:
 
 
 class InvalidAnswer(ValueError):
-    """Raised if the text of a model contains no valid answer.
-
-    The message is sent to the model, so that it repairs its answer. `rest` is the valid part of the answer, or None.
-    """
+    """Raised if the text of a model contains no valid answer; the model gets its message. `rest`: the valid part."""
 
     def __init__(self, reason: str, rest: ParsedAnswer | None = None) -> None:
         super().__init__(reason)
@@ -74,10 +71,7 @@ def parse(text: str, kind: type[BaseModel], *, cut_off: bool = False) -> ParsedA
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the best answer of type *kind* in the first of *groups* (lists of JSON values) that has an answer.
-
-    The best answer has the most valid items. Raises: `InvalidAnswer` if no group has an answer.
-    """
+    """Return the best answer of type *kind* in the first of *groups* (lists of JSON values) that has one."""
     error = InvalidAnswer("there is no JSON object in the answer")
     for values in groups:
         objects = [value for value in values if isinstance(value, dict)]
@@ -91,11 +85,7 @@ def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> Pars
 
 
 def _join_parts(objects: Sequence[Any], kind: type[BaseModel]) -> list[Any]:
-    """Merge *objects*, each with other list fields of the model *kind*, into one object; return it in a list.
-
-    ``[{"entities": [...]}, {"facts": [...]}] -> [{"entities": [...], "facts": [...]}]``. The result is [] if two
-    objects have the same field, or if fewer than two have any.
-    """
+    """Merge *objects*, each with other list fields of *kind*, into a list of one object, or []."""
     parts = [part for each in objects if (part := {name: each[name] for name in lists_of(kind) if name in each})]
     names = [name for part in parts for name in part]
     is_apart = len(parts) > 1 and len(names) == len(set(names))
@@ -103,10 +93,7 @@ def _join_parts(objects: Sequence[Any], kind: type[BaseModel]) -> list[Any]:
 
 
 def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the answer of type *kind* with the most valid items among the JSON *values*; the last one among equals.
-
-    Raises: `InvalidAnswer` if the best of *values* is not a valid answer.
-    """
+    """Return the answer of type *kind* with the most valid items among the JSON *values*."""
     best: tuple[int, int] = (-1, -1)
     found: ParsedAnswer | InvalidAnswer = InvalidAnswer("there is no JSON object in the answer")
     for value in values:
@@ -125,10 +112,7 @@ def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
 
 
 def parse_object(value: Any, kind: type[BaseModel]) -> ParsedAnswer:
-    """Convert the JSON *value* to an answer of type *kind*, without invalid items.
-
-    Raises: `InvalidAnswer` if *value* does not have the fields of *kind*, or if all items of a list are invalid.
-    """
+    """Convert the JSON *value* to an answer of type *kind*, without invalid items. Errors: `InvalidAnswer`."""
     lists = _read_lists(replace_all_controls(value), kind)
     dropped = 0
     for name, items in lists.items():
@@ -171,11 +155,7 @@ def _describe_item(item: Any) -> str:
 
 
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
-    """Return an answer of type *kind* with all complete and valid items in *text*; None if there are none.
-
-    Also None, for an answer about an episode, if one of its lists is missing or has no complete item: entities without
-    facts would look like a whole answer. *text* is the output of a model that was cut off or is not valid JSON.
-    """
+    """Return an answer with all complete and valid items in *text*, which was cut off; None if there are none."""
     text = _without_thoughts(text)
     read = {name: _items(text, name) for name in lists_of(kind)}
     lists = {name: items for name, (items, _) in read.items()}
@@ -228,10 +208,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _candidates(text: str) -> list[Any]:
-    """Return the outermost JSON objects and lists in *text*, decoded.
-
-    After an object that is not valid JSON, lists are skipped, because they may be parts of it.
-    """
+    """Return the outermost JSON objects and lists in *text*, decoded."""
     values: list[Any] = []
     at, broken = 0, False
     for _ in range(_MAX_CANDIDATES):
@@ -260,10 +237,7 @@ def _mended(text: str) -> list[Any]:
 
 
 def _items(text: str, name: str) -> tuple[list[Any], str | None]:
-    """Return the complete items of the JSON list called *name* in *text*, and the text of the first broken item.
-
-    This text is None if the list is complete, and "" if *text* ends between two items.
-    """
+    """Return the complete items of the JSON list *name* in *text*, and the text of the first broken item."""
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)
     items: list[Any] = []
@@ -277,10 +251,7 @@ def _items(text: str, name: str) -> tuple[list[Any], str | None]:
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at offset *start* of *text*, and the offset of its end.
-
-    NaN and Infinity become None. Raises: `ValueError` for invalid or too deeply nested JSON.
-    """
+    """Return the JSON value that begins at offset *start* of *text*, and the offset of its end."""
     try:
         return _DECODER.raw_decode(text, start)
     except RecursionError:
@@ -318,10 +289,7 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
 
 
 def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, Any] | None:
-    """Return the JSON object in *value* that has some of the keys *names*, or None.
-
-    It may be nested, at most *depth* levels deep. If *value* is a list of such objects, they are merged into one.
-    """
+    """Return the JSON object in *value* that has some of the keys *names*, or None."""
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
             value = _decode(value.strip(), 0)[0]
@@ -341,10 +309,7 @@ def _find_object(value: Any, names: Sequence[str], depth: int = 3) -> dict[str, 
 
 
 def _read_renamed(lists: dict[str, list[Any]], others: Mapping[str, Any], kind: type[BaseModel]) -> None:
-    """Fill each empty list in *lists* (items by field of *kind*) with the list in *others* that has most valid items.
-
-    *others*: all values that the model wrote under unknown keys.
-    """
+    """Fill each empty list in *lists* with the list in *others* that has most valid items."""
     groups = [
         items
         for items in others.values()

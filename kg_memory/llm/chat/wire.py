@@ -59,10 +59,9 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply of a chat model: its text, and `values` that the provider has parsed already, such as tool arguments.
+    """The reply of a chat model: its text, and `values` that the provider has parsed, such as tool arguments.
 
-    `cut_off` is true if the reply reached the limit of tokens. `refusal` is the text or reason of a refusal to answer,
-    or None.
+    `cut_off`: whether it reached the limit of tokens. `refusal`: why the model refused, or None.
     """
 
     text: str
@@ -89,10 +88,7 @@ class ResponseError(Exception):
 
 
 def read_all(model: BaseChatModel) -> BaseChatModel:
-    """Return a copy of *model* that includes reasoning texts, and raises errors that servers send with status 200.
-
-    Only clients of OpenAI's API are copied; other models are returned unchanged.
-    """
+    """Return a copy of *model* that includes reasoning texts, and raises errors sent with status 200."""
     # LangChain's client for OpenAI drops fields such as ``reasoning_content``.
     if not isinstance(model, BaseChatOpenAI):
         return model

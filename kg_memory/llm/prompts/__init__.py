@@ -44,12 +44,7 @@ _CODE = _random_code()
 
 
 def load_prompt(package: str, name: str, answer: type[Answer], *fields: str) -> PromptTemplate[Answer]:
-    """Load the prompt whose text is in the file ``<name>.md`` of the Python *package*.
-
-    *answer* is the pydantic class of the model's answers, *fields* the names of the placeholders in the text.
-
-    Raises: `ValueError` if the placeholders in the text are not exactly *fields*.
-    """
+    """Load the prompt in the file ``<name>.md`` of the Python *package*; *fields* are its placeholders."""
     text = files(package).joinpath(f"{name}.md").read_text(encoding="utf-8")
     used = set(Template(text).get_identifiers())
     if used != set(fields):
@@ -79,11 +74,7 @@ COMMUNITY = _load("community", answers.Descriptions, "communities")
 
 
 def render_prompt(ask: Ask) -> str:
-    """Return the full text to send to the model for *ask*: general instructions, then the prompt with its data.
-
-    Each piece of data is fenced by lines with random digits. Raises: `ValueError` if the fields of *ask* are not those
-    of the prompt.
-    """
+    """Return the full text to send to the model for *ask*: general instructions, then the prompt with its data."""
     if set(ask.fields) != ask.prompt.fields:
         raise ValueError(
             f"the prompt {ask.prompt.name} must get the fields {sorted(ask.prompt.fields)}, got {sorted(ask.fields)};"
@@ -133,12 +124,7 @@ def _to_text(value: Any) -> str:
 
 
 def strict_schema(kind: type[BaseModel], *, limits: bool = True) -> Mapping[str, object]:
-    """Return the JSON schema of the pydantic class *kind* in the strict form that servers require.
-
-    Objects allow no other fields, and all fields are required. If *limits* is true, maximum lengths are included.
-    Titles and descriptions are left out to save tokens, as prompts describe the fields. The schema is cached: do not
-    modify it.
-    """
+    """Return the JSON schema of *kind* in the strict form that servers require; do not modify the result."""
     return _schema(kind, limits)[0]
 
 
@@ -155,11 +141,7 @@ def _schema(kind: type[BaseModel], limits: bool) -> tuple[Mapping[str, object], 
 
 
 def _to_strict(node: Any, unsupported: Sequence[str], definitions: Mapping[str, object]) -> Any:
-    """Return *node*, part of a JSON schema, in the strict form: objects require all fields and allow no others.
-
-    Keywords in *unsupported*, titles, descriptions and defaults are removed; references to *definitions* are replaced
-    by the definitions themselves.
-    """
+    """Return *node*, part of a JSON schema, in the strict form: all fields required, no others allowed."""
     if isinstance(node, list):
         return [_to_strict(item, unsupported, definitions) for item in node]
     if not isinstance(node, dict):

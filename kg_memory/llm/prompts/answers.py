@@ -217,11 +217,7 @@ class _Fact(AnswerItem, Generic[End]):
 
     @classmethod
     def from_other(cls, value: Any) -> Any:
-        """Return *value*, a fact as a model wrote it, as a dict with the fields of a fact.
-
-        A list of three becomes subject, predicate and objects. A missing sentence is made from the triple, else from
-        the quote.
-        """
+        """Return *value*, a fact as a model wrote it, as a dict with the fields of a fact."""
         if isinstance(value, list) and len(value) == 3:
             value = dict(zip(("subject", "predicate", "objects"), value, strict=True))
         value = super().from_other(value)
