@@ -17,13 +17,7 @@ LINKS_PER_QUERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class VectorSource:
-    """Cypher fragments that select the texts and vectors of one kind of nodes, named ``n`` in the query.
-
-    - *label*: the node label, such as ``Fact``.
-    - *text*: an expression for the text to embed.
-    - *has*: a condition that the node has a vector.
-    - *on*: a clause that binds ``v``, the node whose ``embedding`` is the vector.
-    """
+    """Cypher fragments that select the texts and vectors of one kind of nodes, named ``n`` in the query."""
 
     label: str
     text: str
@@ -63,9 +57,7 @@ RETURN size(gone) AS n
 def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
     """Compute every embedding vector of *namespace* again with the driver's embedding model; return how many.
 
-    *progress* is called after each batch with the number of vectors done and the total. The namespace cannot be opened
-    until all are done; if the call is interrupted, call it again. Errors: `InputError` if the namespace is empty;
-    `SchemaError` for a graph of another schema version.
+    Errors: `InputError`, `SchemaError`.
     """
     database, key = driver.store.database, graph_key(namespace)
     meta = database.query(key, schema.READ_META, {}, write=False)

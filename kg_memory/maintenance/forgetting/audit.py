@@ -52,8 +52,7 @@ def salted_hash(salt: str, text: str) -> str:
 def append(content: Content) -> Flow[AuditEntry]:
     """Append an entry to the audit log, and return the entry with its number and hash.
 
-    *content*: the fields of the entry, without number and hash. If another process writes an entry with the same number
-    first, the next number is tried. Errors: `DatabaseUnavailable` after `ATTEMPTS` tries.
+    Errors: `DatabaseUnavailable`.
     """
     for _ in range(ATTEMPTS):
         last = yield from last_number()
@@ -78,11 +77,7 @@ def last_number() -> Flow[int]:
 
 
 def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flow[list[AuditEntry]]:
-    """Return one audit log entry for each deletion, the latest deletion first.
-
-    *limit*: the maximum number. *skip*: how many to leave out first. *namespace*: only deletions in this namespace;
-    None means all. Invalid entries are left out.
-    """
+    """Return one audit log entry for each deletion, the latest deletion first."""
     masked = None if namespace is None else salted_hash((yield from read_salt()), namespace)
     entries: dict[str, AuditEntry] = {}
     upper = yield from last_number()
@@ -96,12 +91,7 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
-    """Check the hash chain of the audit log, and return a report of the problems.
-
-    Each entry must have a correct hash and contain the hash of the entry before. *head*: the hash of an entry that must
-    be in the log, such as the one in a receipt that was stored elsewhere. Without it, the removal of the latest entries
-    is not noticed.
-    """
+    """Check the hash chain of the audit log, and return a report of the problems."""
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
     pending = set[str]()
@@ -121,11 +111,7 @@ def verify(head: str | None = None) -> Flow[AuditReport]:
 
 
 def _find_problem(number: int, text: str | None, before: str) -> str:
-    """Return the problem of an audit log entry, such as ``"is missing: it was removed"``; ``""`` if it is valid.
-
-    *number*: the number that the entry should have. *text*: its JSON; None if it is missing. *before*: the hash of the
-    previous entry.
-    """
+    """Return the problem of an audit log entry, such as ``"is missing: it was removed"``; ``""`` if it is valid."""
     if text is None:
         return "is missing: it was removed"
     entry = _parse(text)

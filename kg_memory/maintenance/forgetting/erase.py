@@ -45,22 +45,14 @@ LOST_REPLICA = "a replica that was connected before"
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """The result of erasing deleted data from the database server's files: whether they are free of it (`done`).
-
-    If they are not, `advice` explains to the user how to erase it.
-    """
+    """Whether the database server's files are free of deleted data (`done`), or else *advice* to the user."""
 
     done: bool = False
     advice: str = ADVICE
 
 
 def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
-    """Delete copies of deleted data outside the graph *key*, such as the query log; return whether none is left.
-
-    *mark*: a unique text. A query with *mark* is sent; once it is in the log, all earlier queries are too, and the log
-    is deleted. *rewrite*: also clear the slow logs, and rewrite the server's files. The result is an `Erasure`; the
-    message of a `DatabaseError` is added to its advice.
-    """
+    """Delete copies of deleted data outside the graph *key*, such as the query log; return whether none is left."""
     try:
         yield from _delete_stream(key, mark)
         graphs = yield from command("GRAPH.LIST", at=key)
@@ -77,11 +69,7 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
 
 
 def find_stale_replicas(key: str) -> Flow[list[str]]:
-    """Return the addresses of the database replicas that lack the latest writes: ``["10.0.0.2:6379"]``.
-
-    *key*: a graph on the server. Waits up to `CAUGHT_UP_IN` seconds. A disconnected replica is listed as
-    ``"replica_url"`` (the one in the settings) or as the text `LOST_REPLICA`.
-    """
+    """Return the addresses of the database replicas that lack the latest writes: ``["10.0.0.2:6379"]``."""
     now = yield from _try_command(key, "INFO", "replication")
     if not isinstance(now, dict):
         return []
@@ -94,10 +82,7 @@ def find_stale_replicas(key: str) -> Flow[list[str]]:
 
 
 def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str], list[str]]]:
-    """Return the replicas that lack the latest writes, and the disconnected replicas: ``(["10.0.0.2:6379"], [])``.
-
-    *key*: a graph on the server. *history* and *offset*: the server's replication id and offset.
-    """
+    """Return the replicas that lack the latest writes, and the disconnected ones: ``(["10.0.0.2:6379"], [])``."""
     state: Row = yield from command("INFO", "replication", at=key)
     replicas = [value for name, value in state.items() if _REPLICA.fullmatch(name)]
     behind = [f"{replica['ip']}:{replica['port']}" for replica in replicas if replica["offset"] < offset]
@@ -112,11 +97,7 @@ def _list_replicas(key: str, history: str, offset: int) -> Flow[tuple[list[str],
 
 
 def _delete_stream(key: str, mark: str) -> Flow[None]:
-    """Delete the log of recent queries on the graph *key*.
-
-    FalkorDB logs queries with a delay. If it logs them at all, a query with the text *mark* is sent first, and the log
-    is deleted once it contains *mark*, or after `LONGEST_STREAM` seconds.
-    """
+    """Delete the log of recent queries on the graph *key*."""
     stream = STREAM.format(key)
     setting = yield from _try_command(key, "GRAPH.CONFIG", "GET", "CMD_INFO")
     if setting is None or setting[1]:
@@ -130,28 +111,19 @@ def _delete_stream(key: str, mark: str) -> Flow[None]:
 
 
 def drop_stream(key: str) -> Flow[None]:
-    """Delete FalkorDB's log of recent queries on the graph *key*, because query parameters contain user text.
-
-    Queries of the last second may be missed: FalkorDB logs them about a second later.
-    """
+    """Delete FalkorDB's log of recent queries on the graph *key*, because query parameters contain user text."""
     yield from _try_command(key, "DEL", STREAM.format(key))
 
 
 def _delete_copies(graphs: Sequence[str], key: str) -> Flow[None]:
-    """Delete temporary copies of graphs that are left on the server because an export process was killed.
-
-    *graphs*: the names of all graphs on the server. *key*: the name of any of them, to address the server.
-    """
+    """Delete temporary copies of graphs that are left on the server because an export process was killed."""
     if any(graph.startswith(PREFIX) for graph in graphs):
         for copy in orphans(graphs, (yield from command("CLIENT LIST", at=key))):
             yield from command("DEL", copy, at=copy)
 
 
 def _rewrite_files(key: str) -> Flow[Erasure]:
-    """Make the server of the graph *key* write its append-only file and snapshot anew, without deleted data.
-
-    The result is not done, and has advice, if that failed or if replicas of the server have files too.
-    """
+    """Make the server of the graph *key* write its append-only file and snapshot anew, without deleted data."""
     yield from command("SLOWLOG", "RESET", at=key)
     state = yield from _wait_until_idle(key)
     if state["aof_enabled"]:
@@ -197,10 +169,7 @@ def _try_command(key: str, *words: str) -> Flow[Any]:
 
 
 def clear_all_caches() -> int:
-    """Clear all caches of this process that may contain stored text or vectors; return the number of caches cleared.
-
-    A server then tells its workers to do the same. Caches of other processes remain until those processes end.
-    """
+    """Clear all caches of this process that may contain stored text or vectors; return their number."""
     re.purge()  # cached patterns may contain names of people
     functions = find_cached_functions()
     for function in functions:

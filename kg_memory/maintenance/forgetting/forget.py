@@ -44,39 +44,21 @@ OnProgress = Callable[[int, int], None]
 
 
 class Searcher(Protocol):
-    """Protocol of plug-ins that check whether ids, words or vectors of deleted messages are still stored.
-
-    Call `gather` before each batch of messages is deleted, `add` after it, and `search` once at the end.
-    """
+    """Protocol of plug-ins that check whether ids, words or vectors of deleted messages are still stored."""
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Any]:
-        """Return the ids, words and vectors of a batch of messages, before it is deleted; then give them to `add`.
-
-        *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
-        """
+        """Return the ids, words and vectors of a batch of messages, before it is deleted; then give them to `add`."""
 
     def add(self, traces: Any) -> None:
         """Remember *traces* (ids, words and vectors of a batch that is now deleted, from `gather`) for `search`."""
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Search all stored properties in the namespace for remains of the deleted episodes.
-
-        Returns the remains found, and the number of properties that were searched.
-        """
+        """Search all stored properties in the namespace for remains of the deleted episodes."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The progress of one call to `forget`: the ids deleted or changed so far, and the remains found.
-
-    - `receipt`: the id of this call in the audit log. `salt`: random text for the hashes of ids in the log.
-    - `redactions`: new contents by id, for messages that lose only some characters. `redacted`: their new ids.
-    - `episodes`, `facts`, `entities`: deleted ids. `restored`: facts that hold again. `changed`: other changed facts.
-    - `unread`: messages whose facts must be extracted again.
-    - `texts`: in a dry run, the texts that would be deleted, by id.
-    - `times`: when each batch was deleted, in microseconds since the epoch. `words`: the words of deleted messages.
-    - `residue`: remains of deleted data. `searched`: how many properties were searched for them.
-    """
+    """The progress of one call to `forget`: the ids deleted or changed so far, and the remains found."""
 
     request: ForgetRequest
     settings: Settings
@@ -98,10 +80,7 @@ class Run:
     searched: int = 0
 
     def add(self, impact: Impact, plan: Plan, time: int) -> None:
-        """Record which ids the deletion of a batch of messages removed or changed.
-
-        *impact*: the data that the batch affected. *plan*: how the data changed. *time*: microseconds since the epoch.
-        """
+        """Record which ids the deletion of a batch of messages removed or changed."""
         parameters = plan.parameters
         new_ids = [row["new_id"] for row in parameters["redacted"]]
         self.episodes += [episode["id"] for episode in impact.episodes]
@@ -129,10 +108,7 @@ class Run:
         return audit.salted_hash(self.salt, text)
 
     def to_entry(self, messages: Sequence[str], time: int) -> audit.Content:
-        """Return the fields of an audit log entry about this call, with all ids and names as salted hashes.
-
-        *messages*: the ids of the episodes to delete. *time*: microseconds since the epoch.
-        """
+        """Return the fields of an audit log entry about this call, with all ids and names as salted hashes."""
         return {
             "receipt": self.receipt,
             "kind": self.request.kind,
@@ -151,13 +127,7 @@ def forget(
     on_progress: OnProgress = ignore_progress,
     ids: Sequence[str] | None = None,
 ) -> Flow[ForgetReceipt]:
-    """Delete the episodes (stored messages) that *request* selects, with all that only they support; return a receipt.
-
-    Facts and entities that no other episode supports are deleted too. *ids*: delete these episodes instead.
-    *on_progress* is called after each batch with the number of episodes processed and the total. With
-    ``request.dry_run`` nothing is deleted, and the receipt shows what would be. Errors: `InputError` if no episode is
-    selected.
-    """
+    """Delete the episodes that *request* selects, with all that only they support; return a receipt."""
     run = Run(request, settings, namespace)
     ids = (yield from select_episodes(request)) if ids is None else ids
     if not ids:
@@ -201,10 +171,7 @@ def _texts_for_dry_run(impact: Impact, plan: Plan) -> dict[str, str]:
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
-    """Plan the deletion of the episodes *ids*; return (affected data, planned changes, time of the plan).
-
-    The time is in microseconds since the epoch. Return None if none of the episodes exists.
-    """
+    """Plan the deletion of the episodes *ids*; return (affected data, changes, time), or None if there are none."""
     for _ in range(ATTEMPTS):
         times = yield from fetch(cypher.FORGOTTEN)
         try:
@@ -228,11 +195,7 @@ def _check_model() -> Flow[str]:
 
 
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
-    """Delete the messages *ids* in one query, and add the effects to *run*; return the ids of all deleted nodes.
-
-    *searcher*: a plug-in that later searches for remains of the messages, or None. Raises: `EmbeddingMismatch`, before
-    anything is deleted.
-    """
+    """Delete the messages *ids* in one query, and add the effects to *run*; return the ids of all deleted nodes."""
     for _ in range(ATTEMPTS):
         model = yield from _check_model()
         planned = yield from _plan_batch(ids, run)
@@ -253,10 +216,7 @@ def _gave_up() -> DatabaseUnavailable:
 
 
 def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
-    """Return the ids that a deletion removed: ids of deleted nodes, and the old ids of shortened messages.
-
-    *impact*: the data that the deletion affects. *parameters*: the parameters of the query `cypher.FORGET`.
-    """
+    """Return the ids that a deletion removed: ids of deleted nodes, and the old ids of shortened messages."""
     kinds = ("episodes", "facts", "entities", "beliefs", "verdicts", "decisions")
     ids = set(chain.from_iterable(parameters[f"gone_{kind}"] for kind in kinds))
     ids.update(row["id"] for row in parameters["redacted"])
@@ -268,11 +228,7 @@ def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
 def forget_everything(
     request: ForgetRequest, settings: Settings, namespace: str, delete: Callable[[], None]
 ) -> Flow[ForgetReceipt]:
-    """Delete the whole *namespace* by calling the function *delete*; return a receipt.
-
-    An audit log entry is written before and after. With ``request.dry_run`` nothing is deleted. Errors: `NotFound` if
-    the namespace does not exist.
-    """
+    """Delete the whole *namespace* by calling *delete*, with audit log entries before and after."""
     run = Run(request, settings, namespace)
     everything = yield from fetch(cypher.EVERYTHING)
     if not everything:
@@ -294,10 +250,7 @@ def _write_first_entry(run: Run, ids: Sequence[str]) -> Flow[None]:
 
 
 def _find_left(ids: Collection[str], time: int) -> Flow[list[Residue]]:
-    """Return the nodes that still have one of the deleted *ids*, as findings for the receipt.
-
-    Only nodes created before *time* count (microseconds since the epoch).
-    """
+    """Return the nodes that still have one of the deleted *ids*, as findings for the receipt."""
     rows: Sequence[Row] = ()
     with suppress(EmbeddingMismatch):
         rows = yield from fetch(cypher.IDS_LEFT, ids=sorted(ids), since=0, until=time)
@@ -326,10 +279,7 @@ def _tell_of_replicas(receipt: ForgetReceipt, stale: Sequence[str]) -> ForgetRec
 
 
 def _to_entry(run: Run, receipt: ForgetReceipt) -> Flow[audit.Content]:
-    """Return the fields of the last audit log entry of a call to `forget`.
-
-    `by` and `reason` are replaced by `LEFT_OUT` if they contain a word that only deleted messages used.
-    """
+    """Return the fields of the last audit log entry of a call to `forget`."""
     texts = {"by": receipt.by, "reason": receipt.reason}
     words = run.words.intersection(chain.from_iterable(map(terms, texts.values())))
     if words:

@@ -40,16 +40,7 @@ class Forgotten:
 
 @dataclass(slots=True)
 class Impact:
-    """The stored data that deleting messages affects, read before the deletion.
-
-    - `episodes`: rows of the messages to delete. `forgotten`: their ids and words.
-    - `entities` and `facts`: rows of the affected entities and facts, by id.
-    - `names`: the remaining names by entity id; an empty list if the entity is deleted.
-    - `other_words`: words of remaining messages, by id of the entity or fact that they are about.
-    - `redactions`: new contents, by id, of messages that lose only some characters.
-    - `postings`: new word index entries of messages near a deleted one.
-    - `threads`: conversations that were read, with time range and number of messages.
-    """
+    """The stored data that deleting messages affects, read before the deletion."""
 
     episodes: Sequence[Row]
     forgotten: Forgotten
@@ -78,11 +69,7 @@ class Impact:
 def read_impact(
     episodes: Sequence[Row], settings: Settings, redactions: Mapping[str, Row] | None = None
 ) -> Flow[Impact]:
-    """Read the entities, facts, names and word index entries that deleting messages affects.
-
-    *episodes*: the messages, as rows of the query `cypher.EPISODES`. *redactions*: new contents, by id, of messages
-    that lose only some characters.
-    """
+    """Read the entities, facts, names and word index entries that deleting messages affects."""
     impact = Impact(episodes, Forgotten.from_rows(episodes), redactions=redactions or {})
     ids = sorted(impact.forgotten.ids)
     neighbours = yield from _read_neighbours(impact)
@@ -128,11 +115,7 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Return the remaining messages near deleted ones in their conversations: ``{id: row}``.
-
-    Also add the conversations to ``impact.threads``, and new word index entries of these messages to
-    ``impact.postings``.
-    """
+    """Return the remaining messages near deleted ones in their conversations: ``{id: row}``."""
     times_of: defaultdict[str, list[int]] = defaultdict(list)
     for episode in impact.episodes:
         times_of[episode["thread_key"]].append(episode["at"])
@@ -159,11 +142,7 @@ def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
 
 
 def _read_entities(impact: Impact, entities: Iterable[str], facts: Iterable[str], ignored: Sequence[str]) -> Flow[None]:
-    """Read entities into `impact.entities`, and the names that each has after the deletion into `impact.names`.
-
-    *entities*: their ids. *facts*: ids of facts, whose subjects and objects are read too. *ignored*: ids of messages to
-    skip when searching for names, because they are deleted or their words are known already.
-    """
+    """Read entities into `impact.entities`, and the names that each keeps into `impact.names`."""
     ends = yield from fetch(REVISIONS_OF_FACTS, ids=sorted(facts))
     missing = sorted({*entities, *(row["id"] for row in ends)} - impact.entities.keys())
     rows = yield from fetch(cypher.ENTITIES, ids=missing, going=sorted(impact.forgotten.ids))
@@ -183,11 +162,7 @@ def _read_facts(impact: Impact, facts: Iterable[str], ignored: Sequence[str]) ->
 
 
 def _read_other_words(impact: Impact, query: str, sought: Mapping[str, set[str]], ignored: Sequence[str]) -> Flow[None]:
-    """Search remaining messages for words of deleted ones; add the words found, which may stay, to *impact*.
-
-    *query*: `SAID_OF_ENTITIES` or `SAID_OF_FACTS`. *sought*: the words to look for, by id of the entity or fact that
-    the messages are about. *ignored*: ids of messages that are not searched.
-    """
+    """Search remaining messages for words of deleted ones; add the words found, which may stay, to *impact*."""
     pairs = [{"id": id_, "word": word} for id_, words in sought.items() for word in sorted(words)]
     for row in (yield from fetch(query, words=pairs, aside=ignored)):
         impact.other_words[row["id"]].add(row["word"])
@@ -207,11 +182,7 @@ def words_of_names(entity: Row, forgotten: Forgotten) -> set[str]:
 
 
 def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
-    """Return the word stems in a fact's text that may come from deleted messages: ``{"ann", "move", "oslo"}``.
-
-    If a deleted message was the first to state the fact, these are all words of the fact's sentence and original
-    predicate; otherwise only those that also occur in a deleted message.
-    """
+    """Return the word stems in a fact's text that may come from deleted messages: ``{"ann", "move", "oslo"}``."""
     words = {*tokenise.terms(fact["sentence"]), *split_name(fact["wording"] or "")}
     if fact["told_by"] in forgotten.ids:
         return words
@@ -219,11 +190,7 @@ def words_of_fact(fact: Row, forgotten: Forgotten) -> set[str]:
 
 
 def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]) -> list[str]:
-    """Return the names of an entity that remain after the deletion, the display name first; empty if none remains.
-
-    A name is dropped if it has a word that only deleted messages use. *other_words*: the words of remaining messages
-    about the entity.
-    """
+    """Return the names of an entity that remain after the deletion, the display name first; empty if none remains."""
     own = forgotten.words - set(other_words)
     names = [name for name in all_names(entity) if own.isdisjoint(tokenise.terms(name))]
     return names if names[:1] == [entity["name"]] else sorted(names, key=lambda name: (-len(name), name))
@@ -232,23 +199,14 @@ def select_names(entity: Row, forgotten: Forgotten, other_words: Collection[str]
 def is_own_predicate(
     predicate: str, forgotten: Forgotten, other_words: Collection[str], declared: tuple[FactType, ...]
 ) -> bool:
-    """Return whether a predicate such as ``"COLLECTS_STAMPS"`` has a word that only deleted messages use.
-
-    False for built-in predicates and for *declared* ones (in the settings). *other_words*: the words of remaining
-    messages about the fact.
-    """
+    """Return whether a predicate such as ``"COLLECTS_STAMPS"`` has a word that only deleted messages use."""
     if predicates.declared_predicate(predicate, declared) or predicates.canonical_predicate(predicate):
         return False
     return not forgotten.words.isdisjoint(set(split_name(predicate)) - set(other_words))
 
 
 def reword(fact: Row, names: Mapping[str, str], forgotten: Forgotten, other_words: Collection[str]) -> tuple[str, str]:
-    """Return the sentence and predicate of a fact without words that only deleted messages use.
-
-    If one of them has such a word, it is replaced by a plain sentence, or by the standard predicate: ``("Ann lives in
-    Oslo", "LIVES_IN")``.
-    *names*: entity names by id. *other_words*: the words of remaining messages about the fact.
-    """
+    """Return the sentence and predicate of a fact without words that only deleted messages use."""
     subject, objects = names[fact["subject"]], sorted(names[id_] for id_ in fact["objects"])
     plain = f"{subject} {fact['predicate'].replace('_', ' ').lower()} {', '.join(objects)}"
     own = words_of_fact(fact, forgotten) - set(other_words)

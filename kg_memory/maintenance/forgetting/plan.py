@@ -47,11 +47,7 @@ class Plan:
 
 
 def plan_removal(impact: Impact, settings: Settings, namespace: str, time: int) -> Flow[Plan]:
-    """Return which nodes to delete together with messages, and how the remaining nodes change.
-
-    *impact*: the messages, and the data that their deletion affects. *time*: the time of the deletion, in microseconds
-    since the epoch.
-    """
+    """Return which nodes to delete together with messages, and how the remaining nodes change."""
     gone_facts = [id_ for id_, fact in impact.facts.items() if _is_gone(fact, impact, settings)]
     parameters = yield from _plan_facts(impact, gone_facts)
     parameters |= yield from _plan_verdicts(impact, gone_facts)
@@ -100,12 +96,7 @@ def _is_gone(fact: Row, impact: Impact, settings: Settings) -> bool:
 
 
 def _plan_facts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return query parameters to update the facts that remain, which are all except *gone_facts* (ids).
-
-    - ``evidence``: rows with a new confidence and new times.
-    - ``reworded``: rows with a new sentence and its vector.
-    - ``unrefuted``: statements that count again, because the message that corrected them is deleted.
-    """
+    """Return query parameters to update the facts that remain, which are all except *gone_facts* (ids)."""
     names = {id_: remaining[0] for id_, remaining in impact.names.items() if remaining}
     stated = impact.ids_of("state")
     evidence: list[Parameters] = []
@@ -138,10 +129,7 @@ def _evidence(fact: Row, impact: Impact) -> Parameters:
 
 
 def _select_valid(fact: Row, gone: Collection[str]) -> list[Row]:
-    """Return the refuted statements of *fact* that become valid again when the episodes *gone* (ids) are forgotten.
-
-    For example, "I live in Oslo" becomes valid again when the message "No, that is wrong" is forgotten.
-    """
+    """Return the refuted statements of *fact* that become valid again without the episodes *gone*."""
     remaining = [row for row in fact["statements"] if row["id"] not in gone]
     refuted = [row for row in remaining if row["refuted"]]
     was_corrected = any(row["corrects"] for row in fact["statements"] if row["id"] in gone)
@@ -150,11 +138,7 @@ def _select_valid(fact: Row, gone: Collection[str]) -> list[Row]:
 
 
 def _plan_verdicts(impact: Impact, gone_facts: Collection[str]) -> Flow[Parameters]:
-    """Return the query parameters that update verdicts (stored relations of two facts).
-
-    ``gone_verdicts``: ids of verdicts about a fact in *gone_facts* (ids), to delete. ``gone_decisions``: ids of
-    people's decisions about them. ``scrubbed``: verdicts whose reason is emptied, as it may repeat a deleted message.
-    """
+    """Return the query parameters that update verdicts (stored relations of two facts)."""
     verdicts = {row["id"]: row for row in (yield from fetch(cypher.VERDICTS, ids=sorted(impact.facts)))}
     gone = {id_: row for id_, row in verdicts.items() if not {row["new"], row["known"]}.isdisjoint(gone_facts)}
     scrubbed: list[Parameters] = []
@@ -180,11 +164,7 @@ def _select_reasons(impact: Impact) -> Flow[list[str]]:
 def _remove_from_history(
     history: History, impact: Impact, gone_facts: Collection[str], valid_again: Iterable[Row]
 ) -> None:
-    """Remove from *history* the statements of deleted messages, and all data about the facts *gone_facts* (ids).
-
-    *valid_again*: statements to restore, because the message that corrected them is deleted:
-    ``{"episode": id, "fact": id}``.
-    """
+    """Remove from *history* the statements of deleted messages, and all data about the facts *gone_facts*."""
     for id_, verdict in list(history.verdicts.items()):
         if verdict.new in gone_facts or verdict.existing in gone_facts:
             del history.verdicts[id_]
@@ -240,11 +220,7 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return until when *belief*, a stored period of a fact, counts once the message that replaced it is deleted.
-
-    That is the creation time of the next of *beliefs*, the remaining periods of the same fact, or `OPEN_END` if there
-    is none. Times are microseconds since the epoch.
-    """
+    """Return until when *belief* counts once the message that replaced it is deleted, in microseconds."""
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
     return min((at for at in others if at > belief["expired_at"]), default=OPEN_END)
@@ -253,11 +229,7 @@ def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
 def _compare(
     before: Mapping[str, Iterable[Belief]], history: History, revision: Revision
 ) -> tuple[list[str], list[str]]:
-    """Return the ids of facts that become true again by a deletion, and of other facts with changed dates.
-
-    *before*: the beliefs (periods) of each fact before the deletion. *history*: those after it. *revision*: changes of
-    the beliefs in *history*.
-    """
+    """Return the ids of facts that become true again by a deletion, and of other facts with changed dates."""
     after: defaultdict[str, set[_Times]] = defaultdict(set)
     for fact in history.statements:
         after[fact] |= _times(belief for belief in history.beliefs[fact] if belief.id not in revision.closed)
@@ -281,10 +253,7 @@ def _is_current(times: Iterable[_Times]) -> bool:
 
 
 def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
-    """Return the query parameters that update the remaining entities: their times, names, vectors and aliases.
-
-    Updated are entities in deleted messages, entities that lose a name, and *changed* (ids).
-    """
+    """Return the query parameters that update the remaining entities: their times, names, vectors and aliases."""
     lost = {id_: impact.find_lost_names(id_) for id_ in impact.entities}
     touched = impact.ids_of("mention").union(changed, (id_ for id_, names in lost.items() if names))
     rows: list[Parameters] = []
@@ -307,11 +276,7 @@ def _plan_entities(impact: Impact, changed: Iterable[str]) -> Flow[Parameters]:
 
 
 def _plan_unused(impact: Impact, gone_facts: Iterable[str], touched: Sequence[str]) -> Flow[Parameters]:
-    """Return the communities, predicates and aliases to delete, as query parameters.
-
-    ``gone_communities``: those of the entities *touched* (ids). ``gone_predicates`` and ``gone_aliases``: names that
-    are deleted if nothing else uses them. *gone_facts*: ids of the facts to delete.
-    """
+    """Return the communities, predicates and aliases to delete, as query parameters."""
     communities = yield from fetch(cypher.COMMUNITIES, ids=touched)
     learned = yield from fetch(cypher.LEARNED_PREDICATES)
     used = {impact.facts[id_][name] for id_ in gone_facts for name in ("predicate", "wording")}
@@ -335,11 +300,7 @@ def _select_unread(impact: Impact, gone_facts: Iterable[str]) -> Flow[list[str]]
 
 
 def relink(episodes: Iterable[Row]) -> list[dict[str, str]]:
-    """Return new links between episodes that close the gaps which deleted episodes leave in their conversations.
-
-    *episodes*: rows of the deleted episodes, each with the ids of its neighbours as ``before`` and ``after``. If b is
-    deleted from the conversation a, b, c, the result is ``[{"before": "a", "after": "c"}]``.
-    """
+    """Return new links between the neighbours of deleted episodes: ``[{"before": "a", "after": "c"}]``."""
     after = {episode["id"]: episode["after"] for episode in episodes}
 
     def skip(ids: Iterable[str]) -> list[str]:

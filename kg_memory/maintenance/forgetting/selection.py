@@ -40,16 +40,7 @@ _ORDER = itemgetter("created_at", "id")
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """A validated request to delete one thing for good, such as an episode (a stored message) or an entity.
-
-    - *kind* and *target*: what to delete, such as ``"episode"`` and its id, or ``"speaker"`` and a name; see `KINDS`.
-    - *span*: delete only these characters of an episode, ``(start, end)``.
-    - *by* and *reason*: who asks, and why; both are written to the audit log.
-    - *erase*: whether the database server rewrites its files without the data; None does so for an embedded server
-      only.
-    - *search*: whether to search the namespace afterwards for remains of the deleted text.
-    - *dry_run*: delete nothing, and only report what would be deleted.
-    """
+    """A validated request to delete one thing for good, such as an episode or an entity."""
 
     kind: str
     target: str
@@ -64,7 +55,7 @@ class ForgetRequest:
     def from_arguments(cls, targets: Mapping[str, object], **options: Any) -> Self:
         """Build the request from *targets* with exactly one value: ``{"episode": None, "thread": "t1"}``.
 
-        *options*: other fields, such as *span*. Errors: `InputError` for no or several targets, or invalid options.
+        Errors: `InputError`.
         """
         kinds = [kind for kind in KINDS if targets.get(kind) is not None and targets.get(kind) is not False]
         if len(kinds) != 1:
@@ -83,11 +74,7 @@ class ForgetRequest:
 
 
 def not_found(kind: str, target: object) -> InputError:
-    """Create a `NotFound` error for a target that does not exist, with a hint where to list valid ones.
-
-    The error is returned, not raised. *kind*: such as ``"episode"`` or ``"entity"``. *target*: the value that was
-    given.
-    """
+    """Create a `NotFound` error for a target that does not exist, with a hint where to list valid ones."""
     hint = IDS_FROM.get(kind, f"memory.episodes.list() shows the {kind} of each episode")
     if kind == "everything":
         return NotFound(f"namespace {target!r} not found, or already forgotten: {hint}")
@@ -121,19 +108,13 @@ def select_episodes(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def add_summaries(ids: Sequence[str]) -> Flow[list[str]]:
-    """Return *ids* (of episodes to forget), followed by the ids of the summaries of the same conversations.
-
-    Summaries are deleted too, because they may repeat the text of an episode.
-    """
+    """Return *ids* (of episodes to forget), followed by the ids of the summaries of the same conversations."""
     summaries = yield from fetch(SUMMARIES, ids=list(ids), source=SESSION_SOURCE)
     return list(dict.fromkeys([*ids, *(row["id"] for row in summaries)]))
 
 
 def select_threads(request: ForgetRequest) -> Flow[list[str]]:
-    """Return the sorted ids of the conversations of which *request* forgets an episode, to delete their checkpoints.
-
-    LangGraph stores checkpoints under these ids (``thread_id``).
-    """
+    """Return the sorted ids of the conversations of the forgotten episodes, to delete their checkpoints."""
     if request.kind == "everything":
         return [row["thread"] for row in (yield from fetch(ALL_THREADS))]
     ids = yield from select_episodes(request)
@@ -144,11 +125,7 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def _select_about_entity(target: str) -> Flow[list[Row]]:
-    """Return rows of the stored messages that mention or name the entity *target* (an id, name or alias), oldest first.
-
-    For an unknown name, return the memory blocks (texts in an agent's prompt) that contain it. Errors: `InputError` if
-    several entities have the name.
-    """
+    """Return rows of the stored messages that mention or name the entity *target*, oldest first."""
     rows = yield from fetch(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
         return [row for row in (yield from _find_naming([target], ())) if is_block(row)]
@@ -165,10 +142,7 @@ def _select_about_entity(target: str) -> Flow[list[Row]]:
 
 
 def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Row]]:
-    """Return rows of the episodes (stored messages) whose text contains one of *names* as whole words.
-
-    Upper and lower case matter. *without*: ids of episodes to leave out.
-    """
+    """Return rows of the episodes (stored messages) whose text contains one of *names* as whole words."""
     pattern = re.compile("|".join(map(_match_words, filter(None, names))))
     naming: list[Row] = []
     for page in list_pages((yield from fetch(LAST_EPISODE))[0]["last"], PAGE):
@@ -178,20 +152,13 @@ def _find_naming(names: Iterable[str], without: Collection[str]) -> Flow[list[Ro
 
 
 def _match_words(name: str) -> str:
-    """Return a regular expression that matches *name* as whole words: ``Ann`` in "Ann's dog", but not in "Annual".
-
-    A name that begins or ends with a non-ASCII character gets no word boundary there, as Chinese has no spaces.
-    """
+    """Return a regular expression that matches *name* as whole words: ``Ann`` in "Ann's dog", but not in "Annual"."""
     before, after = ("(?<!\\w)" if name[0].isascii() else ""), ("(?!\\w)" if name[-1].isascii() else "")
     return f"{before}{re.escape(name)}{after}"
 
 
 def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
-    """Return an episode (stored message) with the characters *span* replaced by ``[forgotten]``; nothing is stored.
-
-    The result is ``{id_: {"new_id": ..., "content": ..., "flags": ...}}``, or ``{}`` for an unknown id. Errors:
-    `InputError` if the text is too short, or would be invalid JSON.
-    """
+    """Return an episode with the characters *span* replaced by ``[forgotten]``; nothing is stored."""
     rows = yield from fetch(cypher.WHOLE_EPISODE, id=id_)
     if not rows:
         return {}

@@ -38,12 +38,9 @@ Plan = Callable[[int], Flow[Move]]
 
 
 def merge(into: str, others: Sequence[str], by: str, reason: str, namespace: str) -> Flow[list[IdentityDecision]]:
-    """Merge other entities into *into*, because they are the same person or thing; return one stored decision for each.
+    """Merge other entities into *into*, because they are the same; return one stored decision for each.
 
-    An open question whether two of them are the same counts as decided until the merge is undone.
-
-    *into* and *others*: entities, given by id, name or alias. *by* (who decides) and *reason* are stored. Errors:
-    `NotFound` for an unknown entity; `InputError` for an ambiguous name, or an entity given twice.
+    Errors: `NotFound`; `InputError` for an ambiguous name, or an entity given twice.
     """
     validate_author(by, reason)
     target = yield from find_entity("into", into)
@@ -74,9 +71,7 @@ def split(
 ) -> Flow[IdentityDecision]:
     """Split *entity*, which mixes two people or things: move some of its facts and episodes to a new entity.
 
-    Returns the stored decision. *entity*: an id, name or alias. *request*: the ids of the facts and episodes to move.
-    *by* (who decides) and *reason* are stored. *policy*: the rules for contradicting facts. Errors: `NotFound` for an
-    unknown entity; `InputError` if nothing or everything would be moved.
+    Errors: `NotFound`, `InputError`.
     """
     validate_author(by, reason)
     source = yield from find_entity("entity", entity)
@@ -93,8 +88,7 @@ def split(
 def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reason: str) -> Flow[IdentityDecision]:
     """Decide whether two similar entities are the same; return the stored decision.
 
-    *doubt*: the id of the open question. *choice*: "accept" merges the entities, "reject" marks them as different.
-    Errors: `NotFound` for an unknown id, `InputError` if it is decided already.
+    Errors: `NotFound`, `InputError`.
     """
     validate_author(by, reason)
     if choice not in ("accept", "reject"):
@@ -117,9 +111,7 @@ def decide_doubt(doubt: str, choice: Literal["accept", "reject"], by: str, reaso
 def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[IdentityDecision]:
     """Undo a stored decision that merged or split entities, or marked them as different; return the decision.
 
-    *decision*: its id. Facts and episodes move back if they still exist; those that were added later stay where they
-    are. *by* and *reason*: who undoes it, and why. Errors: `NotFound` for an unknown id; `InputError` if the decision
-    was undone already, or an entity was merged or forgotten since.
+    Errors: `NotFound`, `InputError`.
     """
     validate_author(by, reason)
     row = yield from read_identity(decision)
@@ -150,11 +142,7 @@ def undo(decision: str, by: str, reason: str, policy: ConflictPolicy, namespace:
 def list_identities(
     states: Sequence[str], limit: int, skip: int = 0, kinds: Sequence[str] = KINDS
 ) -> Flow[list[IdentityDecision]]:
-    """Return decisions to merge or split entities, and open questions whether two are the same, the latest first.
-
-    *states*: some of "done", "undone", "apart" (decided to be different) and "waiting" (undecided). *kinds*: some of
-    "merge", "split" and "doubt" (a question). *skip*: how many to leave out.
-    """
+    """Return decisions to merge or split entities, and open questions whether two are the same, latest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     stored = yield from fetch(queries.IDENTITIES, states=list(states), kinds=list(kinds), **page)
     existing = [row for row in stored if "one" in _entity_ids(row)]
@@ -166,10 +154,7 @@ def list_identities(
 
 
 def to_identity_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None = None) -> IdentityDecision:
-    """Convert a database row of a decision about entities to an `IdentityDecision`.
-
-    *sentences*: facts to show with an undecided question, as ``{entity id: (sentence, ...)}``.
-    """
+    """Convert a database row of a decision about entities to an `IdentityDecision`."""
     ends = {about["role"]: rows.to_entity(about["entity"]) for about in row["about"]}
     stored = {name: value for name, value in row["identity"].items() if value is not None}
     stored |= {name: instant(stored[name]) for name in ("created_at", "at", "undone_at") if name in stored}
@@ -183,8 +168,7 @@ def to_identity_decision(row: Row, sentences: dict[str, tuple[str, ...]] | None 
 def find_entity(argument: str, name: object) -> Flow[str]:
     """Return the id of the entity that *name*, an id, a name or an alias, refers to.
 
-    *argument*: the name of the caller's argument, for the error message. Errors: `NotFound` for an unknown name;
-    `InputError` if several entities have it.
+    Errors: `NotFound`, `InputError`.
     """
     text = replace_unstorable(validate_name(argument, name, NAME_HINT))
     named = yield from fetch(queries.NAMED_OR_ID, name=text, alias=alias_key(text))
@@ -201,8 +185,7 @@ def find_entity(argument: str, name: object) -> Flow[str]:
 def read_identity(decision: object) -> Flow[Row]:
     """Return the database row of the decision with the id *decision*: to merge, split or keep apart entities.
 
-    The row has ``identity`` (the decision), ``about`` (its entities) and ``moved`` (facts, messages and names that it
-    moved). Errors: `NotFound`.
+    Errors: `NotFound`.
     """
     stored: Sequence[Row] = []
     if isinstance(decision, str) and decision:
@@ -215,8 +198,7 @@ def read_identity(decision: object) -> Flow[Row]:
 def _carry_out(plan: Plan) -> Flow[IdentityDecision]:
     """Write a decision about entities to the database, and return the decision as stored.
 
-    *plan* computes the changes for a given time (microseconds since the epoch). It is called again, up to `ATTEMPTS`
-    times, if another process changed the entities meanwhile. Errors: `DatabaseUnavailable` if all attempts fail.
+    Errors: `DatabaseUnavailable`.
     """
     for _ in range(ATTEMPTS):
         time = yield from now()
@@ -265,9 +247,7 @@ def _plan_unmerge(
 ) -> Flow[None]:
     """Add to *move* the changes that undo a merge: the merged entity gets back its facts, messages and names.
 
-    *target*: the entity into which it was merged. *moved*: database rows of all that the merge moved. *policy*: the
-    rules for contradicting facts, as facts of the two entities no longer end each other. Errors: `InputError` if an
-    entity with the former name was created since.
+    Errors: `InputError`.
     """
     identity = move.identity
     id_ = entity_id(namespace, identity["former_key"])
@@ -308,11 +288,7 @@ def _plan_unmerge(
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Store that two entities are different (*state* "apart") or undecided again ("waiting"); return the decision.
-
-    *identity*: the database row of the question whether they are the same. Errors: `InputError` if somebody else
-    decided it meanwhile, or if one of the entities no longer exists.
-    """
+    """Store that two entities are different (*state* "apart") or undecided again ("waiting")."""
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}
     fields |= _author(by, reason, time, "" if state == "apart" else "undone_")

@@ -26,15 +26,7 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class EntityNode:
-    """An entity with the ids of all nodes linked to it, to plan the links that a merge or split moves.
-
-    - `entity`: the stored properties, such as name and type.
-    - `revision`: a counter that every change of the entity raises.
-    - `mentions`: the episodes (stored messages) that mention it, ``{episode id: time in microseconds}``.
-    - `subjects` and `objects`: ids of the facts of which it is the subject or an object.
-    - `aliases`: hashes of its names.
-    - `apart`: ids of entities known to be different from it.
-    """
+    """An entity with the ids of all nodes linked to it, to plan the links that a merge or split moves."""
 
     entity: Row
     revision: int
@@ -67,10 +59,7 @@ class EntityNode:
         return self.subjects | self.objects
 
     def expect(self) -> Parameters:
-        """Return the entity's state as it was read; a merge or split is written only if it is still the same.
-
-        ``{"id": ..., "name": "Ann", "aliases": [...], "revision": 3, "mentions": 12}``.
-        """
+        """Return the entity's state as it was read; a merge or split is written only if it is still the same."""
         names = {"name": self.entity["name"], "aliases": list(self.entity["aliases"])}
         return {"id": self.id, **names, "revision": self.revision, "mentions": len(self.mentions)}
 
@@ -86,12 +75,7 @@ def read_nodes(*ids: str) -> Flow[list[EntityNode]]:
 
 
 def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Parameters:
-    """Return query parameters that store an entity's names, search terms, and times of first and last mention.
-
-    *names*: the display name, then aliases. *times*: when messages mention it, in microseconds since the epoch. The
-    result is ``{"id": ..., "name": "Ann", "aliases": [...], "first_seen": ..., "last_seen": ..., "n": 3, "terms":
-    ...}``, where ``n`` is the number of search terms.
-    """
+    """Return query parameters that store an entity's names, search terms, and times of first and last mention."""
     counts = tokenise.count_terms(" ".join(names), NAME_WEIGHT)
     seen = sorted(times)
     first, last = (seen[0], seen[-1]) if seen else (None, None)
@@ -100,12 +84,7 @@ def entity_row(id_: str, names: Sequence[str], times: Iterable[int]) -> Paramete
 
 
 def evidence_of(statements: Sequence[Row]) -> Parameters:
-    """Compute the properties of a fact from the messages that state it, such as its confidence.
-
-    *statements*: database rows, one for each message. The result: ``confidence``, the highest one; ``said_at``, when
-    the fact was last stated (microseconds since the epoch); ``told_at`` and ``told_by``, the time and id of the message
-    that stated it first; ``told_end``, whether that message states only that the fact ended.
-    """
+    """Compute the properties of a fact from the messages that state it, such as its confidence."""
     ends, at, _, by = min((_only_ends(row), row["said_at"], row["arrived_at"], row["id"]) for row in statements)
     last = max(row["said_at"] for row in statements)
     confidence = max(row["confidence"] for row in statements)
@@ -124,11 +103,7 @@ WAYS = tuple(f"{kind}_{way}" for kind in ("subjects", "objects", "mentions", "al
 
 @dataclass(slots=True)
 class Move:
-    """The database changes of one merge or split of entities, or of its undo; `write` writes them in one query.
-
-    `identity`: the decision to store. `before`: its stored state; None if it is new. `expected`: the entities as they
-    were read. `now`: microseconds since the epoch. Other fields are parameters of the query.
-    """
+    """The database changes of one merge or split of entities, or of its undo; `write` writes them in one query."""
 
     identity: Parameters
     expected: list[EntityNode]
@@ -150,36 +125,24 @@ class Move:
     revision: Revision = field(default_factory=Revision)
 
     def create(self, row: Parameters, key: str, type_: str, vector: Vector, created_at: int) -> None:
-        """Plan the creation of a new entity.
-
-        *row*: its names and times, from `entity_row`. *key*: a hash of its first name and type. *type_*: such as
-        ``"Person"``. *vector*: the embedding of its name. *created_at*: microseconds since the epoch.
-        """
+        """Plan the creation of a new entity."""
         properties = {name: value for name, value in row.items() if name != "terms" and value is not None}
         properties |= {"key": key, "type": type_, "summary": "", "created_at": created_at}
         self.created.append({"properties": properties, "embedding": vector})
         self.entities.append(row)
 
     def remove_link(self, kind: str, id_: str, entity: str) -> None:
-        """Plan the removal of the link between *entity* (an id) and *id_*, a fact, message or name.
-
-        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
-        """
+        """Plan the removal of the link between *entity* (an id) and *id_*, a fact, message or name."""
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def add_link(self, kind: str, id_: str, entity: str) -> None:
-        """Plan a new link between *entity* (an id) and *id_*, a fact, message or name.
-
-        *kind*: ``"subjects"`` or ``"objects"`` (of facts), ``"mentions"`` (messages) or ``"aliases"`` (names, by hash).
-        """
+        """Plan a new link between *entity* (an id) and *id_*, a fact, message or name."""
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def record(self, label: str, role: str, id_: str, **fields: Any) -> None:
-        """Plan to store which entity a node (a fact, message or name) was linked to, so that an undo can move it back.
+        """Plan to store which entity a node was linked to, so that an undo can move it back.
 
-        *label*, *id_*: the node's type and id. *role*: how it is linked to the entity, such as ``"subject"``. *fields*:
-        more properties to store. ``kept=True``: both entities are linked to the node after the move. In a merge, the
-        target was linked to it before; in a split, the old entity stays linked to it.
+        ``kept=True`` in *fields*: both entities are linked to the node after the move.
         """
         empty = {"kept": False, "origin": None, "ruling": None, "refused": None}
         self.moved.append({"label": label, "role": role, "id": id_, **empty, **fields})
@@ -196,10 +159,7 @@ class Move:
 
 
 def move_all(move: Move, source: EntityNode, target: EntityNode, without: Sequence[str] = ()) -> None:
-    """Plan a whole merge in *move*: all facts, episodes and names of *source* go to *target*; *source* is deleted.
-
-    *without*: names of *source* that are dropped instead of moved.
-    """
+    """Plan a whole merge in *move*: all facts, episodes and names of *source* go to *target*."""
     dropped = set(map(alias_key, without))
     for kind, label, role in (*LINKS, ("aliases", "Alias", "alias")):
         own = getattr(target, kind)
@@ -216,9 +176,6 @@ def move_all(move: Move, source: EntityNode, target: EntityNode, without: Sequen
 
 
 def names_with(names: Iterable[str], keys: Iterable[str]) -> list[str]:
-    """Return the names whose hash is in *keys*; the hash of a name ignores case.
-
-    If *keys* has the hash of "ann", then of ``["Ann", "Bo"]`` the result is ``["Ann"]``.
-    """
+    """Return the names whose hash is in *keys*; the hash of a name ignores case."""
     among = frozenset(keys)
     return [name for name in names if alias_key(name) in among]

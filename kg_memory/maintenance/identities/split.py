@@ -22,10 +22,7 @@ from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """A request to split an entity: which facts and episodes (stored messages), by id, move to a new entity.
-
-    *name* and *type* describe the new entity; ``None`` means the name or type of the old entity.
-    """
+    """A request to split an entity: which facts and episodes (stored messages), by id, move to a new entity."""
 
     facts: tuple[str, ...]
     episodes: tuple[str, ...]
@@ -35,13 +32,7 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How a split divides the facts and episodes (messages) of an entity between it and a new entity.
-
-    - `whole`: ids of the facts that move to the new entity.
-    - `parts`: ids of the facts that both entities get, each with the ids of the episodes that state the new copy.
-    - `moving`: ids of the episodes that mention the new entity afterwards.
-    - `staying`: ids of the episodes that mention the old entity afterwards; an episode can be in both sets.
-    """
+    """How a split divides the facts and episodes (messages) of an entity between it and a new entity."""
 
     whole: frozenset[str]
     parts: Mapping[str, frozenset[str]]
@@ -50,10 +41,7 @@ class Division:
 
 
 def read_facts(ids: Iterable[str]) -> Flow[dict[str, Row]]:
-    """Read the facts with the ids *ids*; return ``{id: row}`` with subject, objects, statements and verdicts of each.
-
-    A statement is one episode that states the fact. A verdict says how the fact relates to another one.
-    """
+    """Return ``{id: row}`` with subject, objects, statements and verdicts of each of the facts *ids*."""
     return {row["fact"]["id"]: row for row in (yield from fetch(queries.FACTS, ids=sorted(ids)))}
 
 
@@ -62,8 +50,7 @@ def plan_split(
 ) -> Flow[None]:
     """Add a split to *move*: a new entity gets some facts, episodes (messages) and names of the entity *old*.
 
-    *request*: which facts and episodes move. *policy*: how to compute the periods of contradicting facts again. Errors:
-    `InputError` if they are about other entities, or if nothing or everything would move.
+    Errors: `InputError`.
     """
     rows = yield from read_facts(old.facts)
     division = divide(old, rows, request)
@@ -103,9 +90,7 @@ def plan_split(
 def divide(old: EntityNode, rows: Mapping[str, Row], request: SplitRequest) -> Division:
     """Divide the facts and episodes (messages) of the entity *old* between it and a new entity.
 
-    *rows*: all facts of the entity by id. *request*: the facts and episodes to move. A fact that is stated by both
-    requested and other episodes goes to both entities. Errors: `InputError` for ids of another entity, or if nothing or
-    everything would move.
+    Errors: `InputError`.
     """
     unknown = sorted(set(request.facts) - rows.keys())
     if unknown:
@@ -133,10 +118,7 @@ def divide(old: EntityNode, rows: Mapping[str, Row], request: SplitRequest) -> D
 
 
 def _share_names(old: EntityNode, division: Division, request: SplitRequest) -> Flow[tuple[list[str], list[str]]]:
-    """Return the names of the entity *old* and of the new entity after a split; each list begins with the display name.
-
-    A name goes to the entity whose episodes (stored messages) use it, or to both; an unused name stays with *old*.
-    """
+    """Return the names of the entity *old* and of the new entity after a split, display names first."""
     rows = yield from fetch(queries.NAMES_IN_USE, episodes=sorted(division.moving | division.staying), names=old.names)
     used = {(row["name"], row["episode"]) for row in rows}
     goes = {name for name, episode in used if episode in division.moving}
@@ -155,11 +137,7 @@ def _copy_facts(
     ends: tuple[EntityNode, str, str],
     namespace: str,
 ) -> Flow[None]:
-    """Add copies of facts for the new entity of a split to *move* and *history*; the old entity keeps the originals.
-
-    *parts*: for each fact id, the ids of the episodes (messages) whose statements move to the copy. *rows*: facts by
-    id. *ends*: the old entity, the hash of the new entity's name, and the id of the new entity.
-    """
+    """Add copies of facts for the new entity of a split to *move* and *history*."""
     old, key, id_ = ends
     vectors = yield from embed([rows[fact]["fact"]["sentence"] for fact in sorted(parts)])
     for (fact, episodes), vector in zip(sorted(parts.items()), vectors, strict=True):
@@ -184,10 +162,7 @@ def _copy_facts(
 
 
 def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> tuple[list[Row], list[Row]]:
-    """Return two lists: the statements made by one of *episodes* (ids), and all other statements.
-
-    *statements*: database rows, each with the ``id`` of the episode that states the fact.
-    """
+    """Return two lists: the statements made by one of *episodes* (ids), and all other statements."""
     stating, rest = list[Row](), list[Row]()
     for statement in statements:
         (stating if statement["id"] in episodes else rest).append(statement)
@@ -195,10 +170,7 @@ def divide_statements(statements: Iterable[Row], episodes: Collection[str]) -> t
 
 
 def move_statements(history: History, origin: str, fact: str, episodes: Collection[str]) -> None:
-    """Move the statements of *episodes* from the fact *origin* to *fact* in *history*, not in the database.
-
-    A statement links an episode (message) to a fact, with its dates. *origin*, *fact* and *episodes* are ids.
-    """
+    """Move the statements of *episodes* from the fact *origin* to *fact* in *history*, not in the database."""
     for statement in list(history.statements[origin].values()):
         if statement.id in episodes:
             history.add_statement(replace(statement, fact=fact))
@@ -208,11 +180,7 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel the verdict (how two facts relate) between facts that get different entities; neither then ends the other.
-
-    Changes *move*, a split or the undo of a merge, and *history*. *rows*: all facts of the old entity by id. *moved*:
-    ids of the facts that move to the new entity. *entity*: the id of the old entity.
-    """
+    """Cancel the verdicts between facts that get different entities, so that neither ends the other."""
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
         for verdict in rows[fact]["verdicts"]:
@@ -226,11 +194,7 @@ def annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], 
 
 
 def set_ruling(history: History, verdict: str, ruling: str, refused: str | None) -> None:
-    """Change the effect of a verdict (how two facts relate) in *history*; do nothing for an unknown id.
-
-    *verdict*: its id. *ruling*: the new effect, such as ``"both"`` (both facts hold). *refused*: the id of the fact
-    that is not believed because a person rejected it, or None.
-    """
+    """Change the effect of a verdict in *history*; do nothing for an unknown id."""
     if verdict in history.verdicts:
         changed = replace(history.verdicts[verdict], ruling=ruling, refused=refused)  # type: ignore[arg-type]
         history.set_verdict(verdict, changed, history.edits.get(verdict))
@@ -239,11 +203,7 @@ def set_ruling(history: History, verdict: str, ruling: str, refused: str | None)
 def plan_unsplit(
     move: Move, nodes: tuple[EntityNode, EntityNode], moved: Sequence[Row], policy: ConflictPolicy, namespace: str
 ) -> Flow[None]:
-    """Add the undo of a split to *move*: the new entity is merged back into the old entity.
-
-    *nodes*: the old and the new entity. *moved*: database rows of the nodes that the split moved. *policy*: how to
-    compute the periods of contradicting facts again.
-    """
+    """Add the undo of a split to *move*: the new entity is merged back into the old entity."""
     old, new = nodes
     copies = {row["id"]: row["origin"] for row in moved if row["role"] == "copy"}
     verdicts = [row for row in moved if row["role"] == "verdict"]
@@ -271,9 +231,6 @@ def plan_unsplit(
 
 
 def _find_unused_name(move: Move, new: EntityNode) -> Flow[list[str]]:
-    """Return a list with the name that the split gave to *new*, so that the undo deletes it; [] if a message uses it.
-
-    *new*: the entity that the split created. *move*: the undo of the split.
-    """
+    """Return a list with the name that the split gave to *new*, to delete it, or [] if a message uses it."""
     named = names_with(new.names, [move.identity["former_name"] or ""])
     return [] if (yield from fetch(queries.NAMES_IN_USE, episodes=sorted(new.mentions), names=named)) else named

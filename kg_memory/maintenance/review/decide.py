@@ -52,14 +52,7 @@ _Date = tuple[int, Precision]
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """A person's decision about a verdict (how a new, pending fact relates to an existing one).
-
-    - *choice*: ``"accept"`` or ``"reject"`` the pending fact, or ``"edit"``
-    - *by*, *reason*: who decides, and why
-    - *verdict*: in an edit, the right relation, such as ``"supersedes"``
-    - *valid_at*, *invalid_at*: in an edit, when the pending fact began and ended (`OPEN`: not ended)
-    - *seen*: the effect that the person saw; the decision is refused if it has changed
-    """
+    """A person's decision about a verdict (how a new, pending fact relates to an existing one)."""
 
     choice: Choice
     by: str
@@ -70,10 +63,7 @@ class DecisionRequest:
     seen: Ruling | None = None
 
     def validate(self) -> None:
-        """Raise `InputError` if a field is invalid, or is given with a `choice` that does not allow it.
-
-        Only ``"edit"`` allows a verdict (how the facts relate) and dates, and it needs at least one of them.
-        """
+        """Raise `InputError` if a field is invalid, or is given with a `choice` that does not allow it."""
         validate_choice("choice", self.choice, get_args(Choice))
         validate_author(self.by, self.reason)
         names = [name for name in EDITABLE if getattr(self, name) is not None]
@@ -87,10 +77,7 @@ class DecisionRequest:
         self.dates(0)
 
     def kind(self, default: VerdictKind) -> VerdictKind:
-        """Return how the two facts relate: as the person says in this request, or else *default*, the stored relation.
-
-        Errors: `InputError` for an unknown relation, or a new relation for an ``"admission"`` (it is about one fact).
-        """
+        """Return how the two facts relate: as the person says in this request, or else *default*."""
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
             if self.verdict is not None:
@@ -99,11 +86,7 @@ class DecisionRequest:
         return validate_choice("verdict", kind, CONTRADICTIONS + COMPATIBLE)
 
     def dates(self, now: int) -> tuple[_Date | None, _Date | None]:
-        """Return the start and end that the person gave to the pending fact, each as (microseconds, precision) or None.
-
-        ``valid_at="2019"`` gives ``((1546300800000000, "year"), None)``. *now*: microseconds since the epoch, for dates
-        such as "yesterday". Errors: `InputError`.
-        """
+        """Return the start and end that the person gave to the pending fact: (microseconds, precision) or None."""
         end = self.invalid_at
         if isinstance(end, str) and end.strip().lower() == OPEN:
             return _parse_date("valid_at", self.valid_at, now), (OPEN_END, "instant")
@@ -122,10 +105,7 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 @dataclass(frozen=True, slots=True)
 class DecisionNote:
-    """A person's decision about a verdict (how two facts relate), as it is stored: the choice, author and reason.
-
-    *before*: the state of the verdict that an undo restores; ``None`` means the state at the time of the decision.
-    """
+    """A person's decision about a verdict (how two facts relate), as it is stored."""
 
     decision: Choice | Literal["undo"]
     by: str
@@ -136,16 +116,12 @@ class DecisionNote:
 def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Apply a person's decision about a verdict (how two facts relate), and return the verdict.
 
-    *review*: the id of the verdict. Errors: `NotFound`; `InputError` for an invalid *request*, or if the verdict has
-    changed since the person saw it.
+    Errors: `NotFound`, `InputError`.
     """
     request.validate()
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
-        """Return the state of the verdict *stored* (how two facts relate) after the decision *request* of a person.
-
-        *history*: the two facts with their statements. *time*: microseconds since the epoch.
-        """
+        """Return the state of the verdict *stored* after the decision *request* of a person."""
         _check_seen(stored, request.seen)
         kind: VerdictKind = stored.row["kind"]
         if kind == "retracted":
@@ -160,9 +136,9 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
 
 
 def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
-    """Undo the latest decision about a verdict (how two facts relate), and return the verdict as it was before.
+    """Undo the latest decision about a verdict, and return the verdict as it was before.
 
-    *review*: the id of the verdict. Errors: `NotFound`; `InputError` if no decision is left.
+    Errors: `NotFound`; `InputError` if no decision is left.
     """
     validate_author(by, reason)
 
@@ -180,18 +156,12 @@ def undo_decision(review: str, by: str, reason: str, policy: ConflictPolicy, nam
 
 
 def refuse(state: VerdictState, fact: str, time: int) -> VerdictState:
-    """Return the new state of a verdict (how two facts relate) when a person rejects one of the facts.
-
-    *state*: the state before. *fact*: the id of the rejected fact. *time*: microseconds since the epoch.
-    """
+    """Return the new state of a verdict (how two facts relate) when a person rejects one of the facts."""
     return replace(state, ruling="refused", refused=fact, refused_at=time)
 
 
 def rule(state: VerdictState, ruling: Ruling) -> VerdictState:
-    """Return a verdict's *state* (how two facts relate) with the effect *ruling*, and with no fact marked as rejected.
-
-    *ruling*: for example ``"both"`` (both facts hold).
-    """
+    """Return a verdict's *state* with the effect *ruling*, and with no fact marked as rejected."""
     return replace(state, ruling=ruling, refused=None, refused_at=None)
 
 
@@ -206,9 +176,7 @@ def _check_seen(stored: StoredVerdict, seen: Ruling | None) -> None:
 def _edit(state: VerdictState, fact: str, dates: tuple[_Date | None, _Date | None], history: History) -> VerdictState:
     """Return the state of a verdict (how two facts relate) after a person set new dates for one of the facts.
 
-    *state*: the state before. *fact*: the id of that fact. *dates*: its new start and end, each as ``(microseconds,
-    precision)``, or None to leave it unchanged. *history*: the statements of the fact with the old dates. Errors:
-    `InputError` if the end is not after the start.
+    Errors: `InputError`.
     """
     start, end = dates
     if start is None and end is None:
@@ -237,8 +205,7 @@ def record(
 ) -> Flow[Review]:
     """Store a decision about a verdict (how two facts relate), and return the verdict as a `Review`.
 
-    *next_state*: computes the new state, again if the facts change meanwhile. *new*: the verdict is not stored yet.
-    Errors: `InputError` if somebody else decided it meanwhile; `DatabaseUnavailable` after `ATTEMPTS` conflicts.
+    Errors: `InputError`, `DatabaseUnavailable`.
     """
     for _ in range(ATTEMPTS):
         based_on = yield from fetch(queries.REVISIONS_OF_FACTS, ids=list(stored.facts))
@@ -283,8 +250,7 @@ def record(
 def retract(fact: str, by: str, reason: str, policy: ConflictPolicy, namespace: str) -> Flow[Review]:
     """Stop believing the fact with the id *fact*; return the stored record of this, a verdict about one fact.
 
-    *by* (who decides) and *reason* are stored. If the fact was retracted already and not stated since, the existing
-    verdict is returned. Errors: `NotFound` for an unknown id; `InputError` for an invalid author.
+    Errors: `NotFound`, `InputError`.
     """
     validate_author(by, reason)
     history = yield from require_fact(fact)
@@ -304,8 +270,7 @@ def replace_fact(
 ) -> Flow[Review]:
     """Replace a fact by the fact that a stored message states; return how the two facts relate.
 
-    *fact*, *episode*: ids of the fact and the message. *author*: who decides, and why. If the new fact begins later,
-    the old one ends then; otherwise it is no longer believed. Errors: `InputError` if the message states no other fact.
+    Errors: `InputError`.
     """
     by, saved_at = yield from _find_successor(fact, episode)
     stored, new = yield from _find_or_make(by, fact, "supersedes", REPLACED, namespace)
@@ -328,12 +293,7 @@ def _begins_after(truth: Truth, former: Truth) -> bool:
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return ``(fact id, time)``: the fact that a message states in place of *fact*, and when the message was saved.
-
-    *fact* and *episode*: ids of the old fact and of the message. Of several facts, one with the same subject and
-    predicate is preferred. Times are microseconds since the epoch. Errors: `InputError` if the message states no other
-    fact.
-    """
+    """Return ``(fact id, time)``: the fact that a message states in place of *fact*, and when it was saved."""
     stated: Sequence[Row] = yield from fetch(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
     if not others:
@@ -347,10 +307,7 @@ def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
 def _find_or_make(
     one: str, existing: str, kind: VerdictKind, reason: str, namespace: str
 ) -> Flow[tuple[StoredVerdict, bool]]:
-    """Return ``(verdict, is_new)``: the stored verdict (how two facts relate), or a new one that is not stored yet.
-
-    *one* and *existing*: the ids of the facts. *kind* and *reason*: for a new verdict; it lets both facts hold.
-    """
+    """Return ``(verdict, is_new)``: the stored verdict about the two facts, or a new one, not stored yet."""
     id_ = verdict_id(namespace, one, existing)
     stored = yield from find_verdict(id_)
     if stored is not None:

@@ -54,7 +54,7 @@ class ReviewState(ReviewInput, total=False):
 def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 - steps have one shape
     """Read up to ``limit`` verdicts (how two facts relate) that wait for a person.
 
-    Return ``{"waiting": [verdict as JSON], "decisions": [], "decided": []}``. Errors: `InputError` for invalid input.
+    Errors: `InputError`.
     """
     validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     reviews = yield from list_reviews(state.get("limit") or AT_ONCE)
@@ -62,11 +62,7 @@ def load(state: ReviewState, settings: Settings) -> Flow[Json]:  # noqa: ARG001 
 
 
 def ask_reviewer(state: ReviewState) -> Json:
-    """Interrupt the graph until a person has decided the waiting verdicts in *state*; return ``{"decisions": [...]}``.
-
-    A verdict says how two facts relate. After an invalid answer, the graph is interrupted again; the question then has
-    a ``problem`` that says what was invalid.
-    """
+    """Interrupt the graph until a person has decided the waiting verdicts; return ``{"decisions": [...]}``."""
     reviews = [Review.model_validate(review) for review in state["waiting"]]
     question, problem = build_request(reviews), None
     while True:
@@ -78,10 +74,7 @@ def ask_reviewer(state: ReviewState) -> Json:
 
 
 def apply(state: ReviewState, settings: Settings) -> Flow[Json]:
-    """Write the decisions in *state* to the database, and return ``{"decided": [result, ...]}``.
-
-    If a decision fails, its result has the error message as ``problem``, and the next decision is written.
-    """
+    """Write the decisions in *state* to the database, and return ``{"decided": [result, ...]}``."""
     by, namespace = state.get("by") or USER, validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     policy = ConflictPolicy.from_settings(settings)
     decided: list[Json] = []
@@ -141,8 +134,7 @@ def question_of(review: Review) -> str:
 def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
     """Convert *answer*, a ``HITLResponse`` of LangChain, to one decision for each of *reviews*.
 
-    ``{"type": "approve"}`` becomes ``{"choice": "accept", "reason": "", "edit": {}}``. *answer* may also be only the
-    list of decisions. Errors: `InputError` for an invalid answer.
+    Errors: `InputError`.
     """
     decisions = answer.get("decisions") if isinstance(answer, Mapping) and "decisions" in answer else answer
     decisions = [decisions] if isinstance(decisions, Mapping) else decisions
@@ -152,11 +144,7 @@ def parse_answer(answer: Any, reviews: Sequence[Review]) -> list[Json]:
 
 
 def _parse_decision(decision: Any, arguments: Mapping[str, object]) -> Json:
-    """Convert a person's decision from LangChain's format to ``{"choice": "accept", "reason": "", "edit": {}}``.
-
-    *arguments*: the values shown to the person. An edit that changes none of them becomes ``"accept"``. Errors:
-    `InputError` for an invalid decision.
-    """
+    """Convert a person's decision from LangChain's format to ``{"choice": "accept", "reason": "", "edit": {}}``."""
     choice = CHOICES.get(str(decision.get("type"))) if isinstance(decision, Mapping) else None
     if choice is None:
         raise InputError(f"the type of a decision must be one of {', '.join(CHOICES)}, got {decision!r}")

@@ -34,12 +34,7 @@ _STORED = ("id", "kind", "confidence", "reason", "new", "known", "holds", "rulin
 
 @dataclass(frozen=True, slots=True)
 class VerdictState:
-    """The current effect of a verdict (how two facts relate), and the decisions of people about it.
-
-    - `ruling`: the effect, such as ``"supersedes"`` (one fact ends the other) or ``"waiting"`` (for a person).
-    - `refused`, `refused_at`: the id of the fact that a person rejected, and when (microseconds since the epoch).
-    - `edited`: the id of the fact whose dates a person changed, to `edited_from` and `edited_until`.
-    """
+    """The current effect of a verdict (how two facts relate), and the decisions of people about it."""
 
     ruling: Ruling
     refused: str | None = None
@@ -94,10 +89,7 @@ class StoredVerdict:
 
 
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
-    """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first.
-
-    *decided*: return decided verdicts instead, latest first. *skip*: how many to leave out before.
-    """
+    """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
         return (yield from to_reviews((yield from _read_pending(**page))))
@@ -114,9 +106,9 @@ def list_conflicts(limit: int, skip: int = 0) -> Flow[list[Review]]:
 
 
 def list_verdicts(fact: str | None, limit: int, skip: int = 0) -> Flow[list[Review]]:
-    """Return the verdicts (how two facts relate) about the fact with the id *fact*, or all if None, latest first.
+    """Return the verdicts about the fact with the id *fact*, or all if None, latest first.
 
-    *skip*: how many to leave out before. Errors: `NotFound` for an unknown id.
+    Errors: `NotFound`.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if fact is None:
@@ -144,9 +136,9 @@ def missing_fact(fact: str) -> NotFound:
 
 
 def require_fact(fact: str) -> Flow[History]:
-    """Read all data about the fact with the id *fact*: statements, beliefs (periods) and relations to other facts.
+    """Read all data about *fact* (an id): statements, beliefs and verdicts.
 
-    Errors: `NotFound` if it does not exist; `InputError` if *fact* is not a string.
+    Errors: `NotFound`, `InputError`.
     """
     history = yield from read_history([validate_fact_id(fact)])
     if fact not in history.sentences:
@@ -155,11 +147,7 @@ def require_fact(fact: str) -> Flow[History]:
 
 
 def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
-    """Return verdicts (how a new fact relates to an existing one) that a person can decide now, earliest first.
-
-    The database cannot tell which can be decided, so larger pages are read and filtered until *skip* + *limit* are
-    found.
-    """
+    """Return the verdicts that a person can decide now, earliest first."""
     size = min(max(skip + limit, _LEAST_PAGE), _MOST_PAGE)
     pending: list[StoredVerdict] = []
     start = 0
@@ -176,10 +164,7 @@ def _read_pending(limit: int, skip: int) -> Flow[list[StoredVerdict]]:
 
 
 def _select_pending(verdicts: Iterable[StoredVerdict], history: History) -> list[StoredVerdict]:
-    """Return those of *verdicts* (how a new fact relates to an existing one) that a person can decide now.
-
-    In these, one fact waits for review, and the other neither waits nor was rejected.
-    """
+    """Return those of *verdicts* (how a new fact relates to an existing one) that a person can decide now."""
     by_fact, all_verdicts = history.statements_by_fact(), history.verdicts.values()
     waiting = facts_in_review(all_verdicts, by_fact, facts_to_admit(all_verdicts))
     aside = waiting.union(verdict.refused for verdict in all_verdicts if verdict.refused)
@@ -209,11 +194,7 @@ def to_reviews(verdicts: Sequence[StoredVerdict]) -> Flow[list[Review]]:
 
 
 def _make_empty_belief(fact: str, history: History, verdicts: Iterable[StoredVerdict]) -> Row:
-    """Return a row of an empty belief (period) for a fact that was rejected before it was ever believed.
-
-    *fact*: its id. The row has the dates of the fact's last statement, and is created and expired at the same time:
-    when the first of *verdicts* about the fact was made.
-    """
+    """Return a row of an empty belief (period) for a fact that was rejected before it was ever believed."""
     last = history.last_statement(fact)
     judged = min(stored.row["created_at"] for stored in verdicts if fact in stored.facts)
     dates = pick(last, "valid_at", "invalid_at", "precision", "end_precision", "trust")

@@ -35,11 +35,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """What to export: a memory, or the items of a `KGStore` (a LangGraph store).
-
-    *namespace*: the name of the memory or store. *holds*: ``"memory"`` or ``"items"``. *embeddings*: whether to include
-    the embedding vectors.
-    """
+    """What to export: a memory, or the items of a `KGStore` (a LangGraph store)."""
 
     namespace: str
     embeddings: bool
@@ -49,11 +45,9 @@ class ExportOptions:
 def export(
     database: Database, options: ExportOptions, target: Target, progress: Progress | None = None
 ) -> ExportResult:
-    """Write a memory, or the items of a `KGStore`, to the file *target*; return the number of records and a checksum.
+    """Write a memory, or the items of a `KGStore`, to the file *target*; return the counts and a checksum.
 
-    The file is a snapshot of one moment. *progress* is called with the number of records written and the total. Errors:
-    `InputError` for an empty namespace or a bad *target*, `EmbeddingMismatch` while vectors are being replaced,
-    `SchemaError` for a graph of a newer version.
+    Errors: `InputError`, `EmbeddingMismatch` while vectors are being replaced, `SchemaError`.
     """
     with rewritable(target) as file:
 
@@ -67,11 +61,7 @@ def export(
 def _write_graph(
     database: Database, key: str, options: ExportOptions, writer: LineWriter, progress: Progress | None
 ) -> ExportResult:
-    """Write the content of the graph with the database key *key* to *writer*; return the counts, size and checksum.
-
-    *progress* is called with the number of records written and the total. Errors: `InputError` for an empty graph,
-    `EmbeddingMismatch` while its vectors are being replaced.
-    """
+    """Write the content of the graph *key* to *writer*; return the counts, size and checksum."""
     meta = database.query(key, cypher.META, {}, write=False)
     if not meta:
         noun = "namespace" if options.holds == "memory" else "store"
@@ -102,8 +92,7 @@ def _make_header(meta: Row, options: ExportOptions) -> records.Header:
 def _count_records(database: Database, key: str, holds: str) -> int:
     """Return the number of nodes and relations that an export of the graph *key* has.
 
-    *holds*: ``"memory"``, or ``"items"`` of a LangGraph store. Errors: `SchemaError` if the graph has a node label or
-    relation type unknown to this version.
+    Errors: `SchemaError`.
     """
     total = 0
     for names, count, inside in (

@@ -44,11 +44,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class LineWriter:
-    """Write the lines of an export file to *stream*, and count records and bytes.
-
-    `counts`: the number of records of each kind, such as ``{"entity": 12, "relation": 40}``. `bytes`: the size before
-    compression. `sha256`: the checksum of all lines, which `end` sets.
-    """
+    """Write the lines of an export file to *stream*, and count records and bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -80,8 +76,7 @@ class LineWriter:
 def rewritable(target: Target) -> Iterator[IO[bytes]]:
     """Open a temporary file that replaces *target* when the block ends without an error.
 
-    Within the block, the file may be emptied and written again. If the block fails or the process dies, *target* is
-    unchanged. Errors: `InputError` if *target* cannot be written, or the disk is full.
+    Errors: `InputError`.
     """
     try:
         with _open_target(target) as file:
@@ -94,10 +89,7 @@ def rewritable(target: Target) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _open_target(target: Target) -> Iterator[IO[bytes]]:
-    """Yield a temporary file; after the block, write its content to *target*, a path, ``"-"`` (stdout) or an open file.
-
-    A regular file is replaced atomically. An output such as a device or a pipe receives a copy of the content.
-    """
+    """Yield a temporary file; after the block, write it to *target*, a path, ``"-"`` (stdout) or an open file."""
     path = None if not isinstance(target, str | Path) or str(target) == STANDARD else Path(target).resolve()
     if path is not None and (path.is_file() or not path.exists()):
         with _write_part(path) as file:
@@ -127,8 +119,7 @@ def _open_private(path: Path, mode: str) -> IO[bytes]:
 def _write_part(path: Path) -> Iterator[IO[bytes]]:
     """Yield a new file ``<path>.part``, and rename it to *path* when the block ends without an error.
 
-    If the process is killed, the new file remains, and the next export to *path* overwrites it. Errors: `InputError` if
-    another process is writing the same file.
+    Errors: `InputError`.
     """
     part = path.with_name(f"{path.name}.part")
     with _open_private(part, "ab") as file:
@@ -168,7 +159,7 @@ def compress(file: IO[bytes], target: Target) -> Iterator[IO[bytes]]:
 def open_lines(source: Target) -> Iterator[LineReader]:
     """Yield a reader for an export file: *source* is a path, ``-`` for standard input, or an open binary file.
 
-    Errors: `InputError` if the file cannot be read.
+    Errors: `InputError`.
     """
     if not isinstance(source, str | Path):
         if not hasattr(source, "readinto"):
@@ -186,10 +177,7 @@ def open_lines(source: Target) -> Iterator[LineReader]:
 
 
 class LineReader:
-    """Read an export file line by line, with or without gzip, and check each line and the checksum.
-
-    *name*: the name of the file in error messages. *size*: its size in bytes; 0 if unknown.
-    """
+    """Read an export file line by line, with or without gzip, and check each line and the checksum."""
 
     def __init__(self, file: IO[bytes], name: str, size: int = 0) -> None:
         """Open *file* for reading; gzip is detected by its first bytes."""
@@ -210,7 +198,7 @@ class LineReader:
     def header(self) -> Header:
         """Read and return the header, the first line. Call it before `records`.
 
-        Errors: `InputError` if the file is not an export of kg-memory, or has a newer format.
+        Errors: `InputError`.
         """
         data = self._read_line()
         if not data[:40].replace(b" ", b"").startswith(b'{"record":"kg-memory"'):
@@ -222,11 +210,7 @@ class LineReader:
         return header
 
     def records(self, allowed: Collection[str]) -> Iterator[tuple[int, Record]]:
-        """Yield ``(line number, record)`` for each line between header and last line, then check counts and checksum.
-
-        *allowed*: the node labels and relation types that the file may contain. Errors: `InputError` for an invalid
-        line, and for a file that is incomplete or was changed.
-        """
+        """Yield ``(line number, record)`` for each record, then check counts and checksum. Errors: `InputError`."""
         counts: Counter[str] = Counter()
         while "record" not in (line := self._parse(data := self._read_line())):
             self._sum.update(data)
@@ -241,10 +225,7 @@ class LineReader:
             raise InputError(f"{self.name} was changed since it was written (its checksum differs); export it again")
 
     def error(self, number: int, problem: str) -> InputError:
-        """Create an `InputError` (without raising it) such as ``"export.jsonl:12: the line must be a JSON object"``.
-
-        *number*: the line number. *problem*: the text after it.
-        """
+        """Return an `InputError` such as ``"export.jsonl:12: the line must be a JSON object"``."""
         return InputError(f"{self.name}:{number}: {problem}")
 
     def _read_line(self) -> bytes:

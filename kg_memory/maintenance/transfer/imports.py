@@ -42,14 +42,7 @@ MakeError = Callable[[int, str], InputError]
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """The options of an import.
-
-    - *namespace*: the name of the imported memory; None means the name in the file.
-    - *replace*: whether to delete what the namespace contains now; if False, it must be empty.
-    - *embeddings*: whether to use the vectors of the file; False computes new ones.
-    - *max_content*: the maximum number of characters of an episode (a stored message); None means no limit.
-    - *memory_only*: whether to reject an export of a `KGStore` (a LangGraph store).
-    """
+    """The options of an import."""
 
     namespace: str | None = None
     replace: bool = False
@@ -63,9 +56,7 @@ def import_export(
 ) -> ImportResult:
     """Import an export file into a namespace, and return the number of records of each kind.
 
-    *source*: the file. *progress* is called with the number of bytes read and the size of the file. If the import
-    fails, the namespace is unchanged. Errors: `InputError` for an invalid file, or if the namespace has content and
-    ``options.replace`` is false; `EmbeddingMismatch` for vectors of another model; `SchemaError` for another version.
+    Errors: `InputError`, `EmbeddingMismatch`, `SchemaError`.
     """
     with open_lines(source) as reader:
         header = reader.header()
@@ -90,11 +81,7 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield ``(new graph, has_content)``; after the block, the new graph replaces the graph with the key *key*.
-
-    ``has_content`` says whether the old graph has content. *target*: its namespace, for error messages. Errors:
-    `InputError` if *replace* is false and the old graph has content, or was written during the block.
-    """
+    """Yield ``(new graph, has_content)``; after the block, the new graph replaces the graph *key*."""
     database = driver.store.database
     with shadow_graph(database, key) as shadow:
         if not replace:
@@ -127,10 +114,7 @@ def _check_header(driver: FalkorDriver, header: Header, name: str, *, embeddings
 def _prepare_memory(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a memory in the new graph *shadow*; return an object that writes imported records to it.
-
-    Vectors that are missing in the file are computed.
-    """
+    """Create the schema of a memory in the new graph *shadow*; return an object that writes records to it."""
     model = driver.embedder.name
     dimension = header.dimension if header.model == model else None
     if dimension is None:
@@ -144,10 +128,7 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a `KGStore` (a LangGraph store) in the new graph *shadow*; return an object that writes it.
-
-    Vectors that are missing in the file are not computed.
-    """
+    """Create the schema of a `KGStore` in the new graph *shadow*; return an object that writes items to it."""
     if header.model is not None and options.embeddings:
         vector_model = header.dimension, header.model
     else:
@@ -165,11 +146,7 @@ def _write_meta(driver: FalkorDriver, shadow: ShadowGraph, header: Header) -> No
 
 @dataclass(frozen=True, slots=True)
 class VectorReader:
-    """Decodes the embedding vectors of an export file, and computes those that are missing.
-
-    *embed*: a function that computes the vectors of texts. *dimension*: the length of each vector. *ignore*: do not use
-    the vectors of the file, but compute all.
-    """
+    """Decodes the embedding vectors of an export file, and computes those that are missing."""
 
     embed: Callable[[list[str]], list[Vector]]
     dimension: int
@@ -178,8 +155,7 @@ class VectorReader:
     def unpack(self, packed: str) -> EncodedVector:
         """Decode a vector from the base64 text of an export file.
 
-        Errors: `ValueError` for invalid data, and for a zero vector, which would make the order of search results
-        wrong.
+        Errors: `ValueError`.
         """
         try:
             numbers = struct.unpack(f"<{self.dimension}f", base64.b64decode(packed, validate=True))
@@ -207,11 +183,7 @@ class GraphWriter:
     def __init__(
         self, database: Database, key: str, vectors: VectorReader, renaming: Renaming, max_content: int | None = None
     ) -> None:
-        """Prepare to write to the graph with the database key *key*.
-
-        *vectors* decodes vectors. *renaming* replaces the ids of records. *max_content*: the maximum number of
-        characters of an episode (a stored message); None for no limit.
-        """
+        """Prepare to write to the graph with the database key *key*."""
         self._database = database
         self._max_content = max_content
         self._key = key
@@ -221,10 +193,7 @@ class GraphWriter:
         self.embedded = 0
 
     def write(self, records: Iterable[NumberedRecord], make_error: MakeError) -> Iterator[int]:
-        """Write *records*, given as ``(line number, record)``, in batches; after each, yield the number written so far.
-
-        *make_error*: a function from a line number and a problem to the error to raise.
-        """
+        """Write *records* in batches; after each, yield the number written so far."""
         for name, group in groupby(records, key=lambda numbered: numbered[1].name):
             for batch in _batches(group):
                 self._write_batch(name, batch, make_error)
@@ -232,10 +201,7 @@ class GraphWriter:
                 yield self.counts.total()
 
     def _write_batch(self, name: str, batch: list[NumberedRecord], make_error: MakeError) -> None:
-        """Write *batch*, records of one node label or relation type *name*, in one query.
-
-        *make_error*: a function from a line number and a problem to the error to raise.
-        """
+        """Write *batch*, records of one node label or relation type *name*, in one query."""
         rows = []
         for number, record in batch:
             try:
@@ -255,7 +221,7 @@ class GraphWriter:
     def _to_row(self, record: Record) -> Row:
         """Return the query parameters that create *record*, with ids of the new namespace and decoded vectors.
 
-        Errors: `ValueError` for an invalid vector, or an episode (a stored message) that is too long.
+        Errors: `ValueError`.
         """
         content = record.properties.get("content", "")
         if self._max_content and len(content) > self._max_content:
@@ -274,11 +240,7 @@ class GraphWriter:
         return row
 
     def _search_data(self, node: NodeLine, properties: Row) -> Row:
-        """Return the search data of a node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
-
-        Missing word counts are computed, and their sum is stored in ``properties["n"]``. For a missing vector,
-        ``embedding`` is None, and ``text`` is the text from which to compute it.
-        """
+        """Return the search data of a node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``."""
         words: Mapping[str, float] = node.words or {}
         if node.words is None:
             words = _count_words(node.label, properties)
@@ -315,10 +277,7 @@ class GraphWriter:
 
 
 def _batches(records: Iterable[NumberedRecord]) -> Iterator[list[NumberedRecord]]:
-    """Yield *records* in batches of at most `BATCH`; two nodes with the same key are never in one batch.
-
-    A query does not see the nodes that it creates itself, so it would store such a duplicate.
-    """
+    """Yield *records* in batches of at most `BATCH`; two nodes with the same key are never in one batch."""
     batch: list[NumberedRecord] = []
     characters = 0
     batch_keys: set[Any] = set()

@@ -117,11 +117,7 @@ _TYPES: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The properties that an import requires and accepts for one kind of node or relation.
-
-    *required*: names, separated by spaces. *defaults*: values for missing properties. *types*: the types of properties
-    that differ from `_TYPES`.
-    """
+    """The properties that an import requires and accepts for one kind of node or relation."""
 
     required: str = ""
     defaults: Row = field(default_factory=dict)
@@ -130,7 +126,7 @@ class Shape:
     def validate(self, properties: Row) -> Row:
         """Check the properties of a node or relation, and return them with defaults for missing ones.
 
-        Errors: `ValueError` for a missing required property, an invalid name or a value of the wrong type.
+        Errors: `ValueError`.
         """
         given = {name: value for name, value in properties.items() if value is not None}
         for name in self.required.split():
@@ -205,11 +201,7 @@ INSIDE_RELATIONS = frozenset({"SUBJECT_OF", "OBJECT_IS", "MEANS", "HAS", *(f"IN_
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The labels of nodes that a relation type connects, and the properties of such a relation.
-
-    *source*: the label at its start. *targets*: the labels possible at its end. *page_by_target*: an export reads
-    such relations page by page of their end nodes.
-    """
+    """The labels of nodes that a relation type connects, and the properties of such a relation."""
 
     source: str
     targets: tuple[str, ...]
@@ -331,10 +323,7 @@ class End(BaseModel):
 
 
 def to_record(line: Row, allowed: Collection[str]) -> Record:
-    """Convert a parsed line of an export file to a `NodeLine` or `RelationLine`; raise `ValueError` if it is invalid.
-
-    *allowed*: the node labels and relation types that the file may contain.
-    """
+    """Convert a parsed line of an export file to a `NodeLine` or `RelationLine`; raise `ValueError` if invalid."""
     try:
         record: Record = NodeLine.model_validate(line) if "label" in line else RelationLine.model_validate(line)
     except ValidationError as error:
