@@ -41,10 +41,7 @@ _LATE = (
 
 
 class Engine:
-    """The driver, settings and LangGraph pipelines that all methods of one `GraphMemory` share.
-
-    The driver runs database queries and model calls. Each pipeline is built at its first use.
-    """
+    """The driver, settings and LangGraph pipelines that all methods of one `GraphMemory` share."""
 
     def __init__(self, driver: FalkorDriver, settings: Settings) -> None:
         self.driver, self.settings = driver, settings
@@ -159,11 +156,7 @@ class Group:
 def verb(
     flow: Callable[Concatenate[G, P], Flow[T]],
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
-    """Return two methods, sync and async, that run the generator method *flow*.
-
-    For example, ``search, asearch = verb(_search)``. Their keyword argument *namespace* selects the graph; the default
-    is ``"default"``. If a method takes several namespaces, it runs in the first.
-    """
+    """Return two methods, sync and async, that run the generator method *flow*."""
     name = flow.__name__.removeprefix("_")
     takes_several = "Sequence" in str(flow.__annotations__.get("namespace"))
 
@@ -197,7 +190,7 @@ def verb(
 def run_plugin(name: str, *args: Any, **kwargs: Any) -> Flow[Any]:
     """Run the plug-in *name*, such as ``"evict"``, with *args* and *kwargs*, and return its result.
 
-    A plug-in is an installed entry point in the group ``kg_memory.verbs``. Raises `SettingsError` if it is missing.
+    Errors: `SettingsError`.
     """
     flow = yield from work(partial(load_plugin, "verbs", name))
     return (yield from flow(*args, **kwargs))

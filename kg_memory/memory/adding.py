@@ -48,12 +48,7 @@ State = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of adding many episodes, passed to the callback *progress* after each episode.
-
-    - `done`: the number of episodes added so far. `total`: the number of all episodes, None if unknown.
-    - `new`: how many of these were not stored before. `facts`: the number of facts in them.
-    - `seconds`: the time since the start. `added`: the result of the latest episode.
-    """
+    """The progress of adding many episodes, passed to the callback *progress* after each episode."""
 
     done: int
     total: int | None
@@ -64,10 +59,7 @@ class Progress:
 
 
 class Tally:
-    """Collects the results of adding episodes (messages, texts) in the list `added`, and calls a progress callback.
-
-    *total* is the number of episodes to add, or None if unknown.
-    """
+    """Collects the results of adding episodes in the list `added`, and calls a progress callback."""
 
     def __init__(self, total: int | None = None, progress: Callable[[Progress], None] | None = None) -> None:
         """Start with an empty list of results; *progress* is called with a `Progress` after each episode."""
@@ -98,10 +90,7 @@ class Tally:
 
 
 def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
-    """Return the length of *items*, or None for an iterator; raise `InputError` if it is a single item, not a list.
-
-    For the error message: *name* is the caller's argument, *what* the kind of items, such as ``"episodes"``.
-    """
+    """Return the length of *items*, or None for an iterator; raise `InputError` for a single item."""
     if isinstance(items, str | bytes | Mapping | EpisodeInput) or not isinstance(items, Iterable):
         raise InputError(f"{name} must be a list of {what}, got one {type(items).__name__}; put it into a list")
     return len(items) if isinstance(items, Sized) else None
@@ -110,8 +99,7 @@ def count_items(name: str, items: Iterable[Any], what: str) -> int | None:
 def input_state(episode: Input) -> State:
     """Convert an episode (a message or text), as users pass it, to the input dict of the ingestion graph.
 
-    ``"I moved to Oslo."`` -> ``{"content": "I moved to Oslo.", "kind": "message", "at": None, ...}``. Datetimes become
-    ISO 8601 text. Raises `InputError` for a wrong type and for unknown fields.
+    Errors: `InputError`.
     """
     if isinstance(episode, str):
         episode = {"content": episode}
@@ -132,20 +120,14 @@ def input_state(episode: Input) -> State:
 
 
 def date_input(episode: Input, clock: Callable[[], int]) -> State:
-    """Convert an episode (a message or text) to the input of the ingestion graph, dated now if it has no date.
-
-    *clock*: returns the time in microseconds since the epoch.
-    """
+    """Convert an episode (a message or text) to the input of the ingestion graph, dated now if it has no date."""
     state = input_state(episode)
     # The id of an episode depends on its date, so the date is set before saving.
     return {**state, "at": iso_or_text(instant(clock()))} if state["at"] in (None, "") else state
 
 
 def date_inputs(episodes: Iterable[Input], namespace: str, clock: Callable[[], int]) -> Iterator[Any]:
-    """Convert *episodes* (messages, texts) to inputs of the ingestion graph, dated now if they have no date.
-
-    *clock*: returns the time in microseconds since the epoch.
-    """
+    """Convert *episodes* (messages, texts) to inputs of the ingestion graph, dated now if they have no date."""
     count_items("episodes", episodes, "episodes")
     return ({**date_input(episode, clock), "namespace": namespace} for episode in episodes)
 
@@ -160,10 +142,7 @@ def input_of(episode: Episode) -> State:
 
 
 def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save one episode (a message or text), extract its facts, and return the result.
-
-    *state*: the input of the ingestion graph. With the plan ``economy``, facts are extracted later.
-    """
+    """Save one episode (a message or text), extract its facts, and return the result."""
     if engine.settings.plan == "economy" and state["kind"] != EpisodeKind.FACT:
         result = yield from _add_batched(engine, state, namespace)
     else:
@@ -173,10 +152,7 @@ def add_input(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
 
 
 def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[list[AddResult]]:
-    """Save episodes (messages, texts), extract their facts, and return a result for each.
-
-    *states*: inputs of the ingestion graph, with dates. *tally*: collects the results.
-    """
+    """Save episodes, extract their facts, and return a result for each."""
     if engine.settings.plan == "economy":  # read the waiting episodes first: the new ones do not wait
         waiting = yield from load_plugin("plans", "economy").all_waiting()
         yield from read_inputs(engine, map(input_of, waiting), namespace, Tally())
@@ -188,11 +164,7 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 def read_inputs(
     engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
 ) -> Flow[None]:
-    """Save episodes (messages, texts) and extract their facts in batches; add the result of each to *tally*.
-
-    *states*: inputs of the ingestion graph, with dates. *window*: collects a batch. After an error of a model or
-    budget, all other episodes are saved for later.
-    """
+    """Save episodes and extract their facts in batches; add the result of each to *tally*."""
     window, states, begun = window or Window(engine.settings.parallel), iter(states), list[str]()
     try:
         for state in states:
@@ -223,10 +195,7 @@ def read_inputs(
 
 
 def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[None]:
-    """Save the episodes in *states* without extracting facts, because the model is unavailable; skip invalid ones.
-
-    *states*: episodes (messages, texts) as input dicts of the ingestion graph.
-    """
+    """Save the episodes in *states* without extracting facts, because the model is unavailable; skip invalid ones."""
     for state in states:
         if "saved_id" not in state:
             with suppress(InputError):
@@ -234,11 +203,7 @@ def save_rest(engine: Engine, states: Iterable[State], namespace: str) -> Flow[N
 
 
 def _add_batched(engine: Engine, state: State, namespace: str) -> Flow[AddResult]:
-    """Save an episode (a message or text) with the plan ``economy``, which reads in batches, and return its result.
-
-    Once enough messages of its conversation wait, the facts of all are extracted. *state*: the episode as the input
-    dict of the ingestion graph.
-    """
+    """Save an episode with the plan ``economy``, which reads in batches, and return its result."""
     saved, due = yield from load_plugin("plans", "economy").wait({**state, "namespace": namespace}, engine.settings)
     tally = Tally()
     yield from read_inputs(engine, map(input_of, due), namespace, tally)
@@ -248,10 +213,7 @@ def _add_batched(engine: Engine, state: State, namespace: str) -> Flow[AddResult
 
 
 def receive_input(engine: Engine, state: State, namespace: str) -> Flow[State]:
-    """Save one episode (a message or text); return *state* with the stored ``episode``, and whether it is ``new``.
-
-    *state*: the episode as the input dict of the ingestion graph, with a date.
-    """
+    """Save one episode; return *state* with the stored ``episode``, and whether it is ``new``."""
     whole = {**state, "namespace": namespace}
     began = time.perf_counter()
     try:
@@ -284,10 +246,7 @@ def _declared_texts(state: State) -> Iterator[str]:
 
 
 def finish_received(engine: Engine, state: State) -> Flow[AddResult]:
-    """Extract the facts of a saved episode (a message or text); return the result, which may contain an error.
-
-    *state*: the value that `receive_input` returned for the episode.
-    """
+    """Extract the facts of a saved episode; return the result, which may contain an error."""
     try:
         return to_result((yield from run_graph(engine.received_ingestion, state)))
     except KGMemoryError as error:
@@ -304,10 +263,7 @@ def _refresh_summaries(namespace: str) -> Flow[StepUsage]:
 
 
 def read_again(engine: Engine, state: State, namespace: str, context: IngestionContext | None) -> Flow[AddResult]:
-    """Extract the facts of a stored episode (a message or text) again; return the result, which may contain an error.
-
-    *state*: the value that `input_of` returned for the episode. *context*: settings for this run.
-    """
+    """Extract the facts of a stored episode again; return the result, which may contain an error."""
     state, began = {**state, "namespace": namespace}, (yield from now())
     try:
         return to_result((yield from run_graph(engine.ingestion, state, context)))
@@ -343,20 +299,12 @@ def to_result(state: State) -> AddResult:
 
 
 def result_of_saving(state: State) -> AddResult:
-    """Return the result for an episode (a message or text) that is saved but whose facts are not extracted yet.
-
-    *state*: the value that `receive_input` returned for the episode.
-    """
+    """Return the result for an episode that is saved but whose facts are not extracted yet."""
     return AddResult(episode=state["episode"].id, new=state["new"], status=EpisodeStatus(state["status"]))
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the result for a saved episode whose facts could not be extracted because of *error*.
-
-    *error* is raised instead if the episode was not saved, or if the episode did not cause it (the model is
-    unreachable). *state*: the input of the ingestion graph. *began*: the start of the call, in microseconds since the
-    epoch.
-    """
+    """Return the result for a saved episode whose facts could not be extracted because of *error*."""
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))
     if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):

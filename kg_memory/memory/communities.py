@@ -54,9 +54,5 @@ class Communities(Group):
 
 
 def refresh_communities(engine: Engine, namespace: str, *, full: bool = False) -> Flow[CommunityRefresh]:
-    """Group the entities of *namespace* into communities, and let the model summarise the changed ones; return counts.
-
-    The counts are those of changed communities and of model calls. *full* starts from scratch; see
-    `Communities.refresh`.
-    """
+    """Group the entities of *namespace* into communities, and let the model summarise the changed ones."""
     return read_refresh((yield from run_graph(engine.communities, {"namespace": namespace, "full": full})))

@@ -73,11 +73,7 @@ FACT_FIELDS = FactRow.__annotations__.keys() - EPISODE_FIELDS
 
 
 class Declaration(NamedTuple):
-    """Facts from an application, validated and ready to store.
-
-    `state`: the input dict of the ingestion graph. `premises`: ids of facts on which these facts are based. `unmapped`:
-    names of facts that could not be extracted from a JSON record, with the reasons.
-    """
+    """Facts from an application, validated and ready to store."""
 
     state: State
     unmapped: tuple[str, ...] = ()
@@ -85,11 +81,7 @@ class Declaration(NamedTuple):
 
 
 class MappedRecord(NamedTuple):
-    """The facts extracted from one JSON record.
-
-    `unmapped`: names of facts that could not be extracted, with the reasons. `episode`: fields of the record to store
-    with the facts, such as `source_id`.
-    """
+    """The facts extracted from one JSON record."""
 
     facts: tuple[DeclaredFact, ...]
     unmapped: tuple[str, ...]
@@ -101,11 +93,7 @@ ApplyMapping = Callable[[Any], MappedRecord]
 
 
 def declare_one(engine: Engine, row: Row, namespace: str) -> Flow[AddResult]:
-    """Store one fact from an application without calling a model; return the changes of the graph.
-
-    *row*: the fields of `FactRow`: ``{"subject": "Ann", "predicate": "LIVES_IN", "object": "Oslo"}``. If a step after
-    saving fails, `episodes.resume` finishes it.
-    """
+    """Store one fact from an application without calling a model; return the changes of the graph."""
     return _add_declaration(engine, declaration_of(row, engine), namespace)
 
 
@@ -120,8 +108,7 @@ def declare_many(
 ) -> Flow[list[AddResult]]:
     """Store the facts of *rows*, and return one result for each row, in order.
 
-    A row is a `FactRow`, a tuple ``(subject, predicate, object)`` or, with *mapping*, a JSON record from which facts
-    are extracted. *tally* collects the results. Raises one `InputError` for all invalid rows, before any row is saved.
+    Errors: `InputError`.
     """
     apply = None if mapping is None else (yield from _open_mapping(mapping))
     declarations = yield from work(lambda: _validate_rows(rows, apply, engine))
@@ -134,7 +121,7 @@ def declare_many(
 def declare_states(engine: Engine, states: Iterable[State], namespace: str, tally: Tally) -> Flow[None]:
     """Store facts from an application without asking a model, and add each result to *tally*.
 
-    *states*: input dicts of the ingestion graph. Raises `InputError` for the first that cannot be saved.
+    Errors: `InputError`.
     """
     yield from without_model(read_inputs(engine, states, namespace, tally, Window(WINDOW // ROUNDS)))
 
@@ -144,8 +131,7 @@ def add_record(
 ) -> Flow[AddResult]:
     """Store a JSON record and the facts that *mapping* extracts from it; return the changes of the graph.
 
-    *content*: the JSON text. *kind*: must be ``"json"``. *episode*: other fields to store, such as `source`. Raises
-    `InputError`.
+    Errors: `InputError`.
     """
     if kind != EpisodeKind.JSON:
         raise InputError(f"kind must be 'json' with a mapping, got {short(str(kind))}; a mapping needs a JSON record")
@@ -167,10 +153,7 @@ def _open_mapping(mapping: FactMapping) -> Flow[ApplyMapping]:
 
 
 def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engine) -> list[Declaration]:
-    """Convert *rows* of facts to declarations, ready to store; raise one `InputError` that lists all invalid rows.
-
-    *apply*: a function that extracts the facts from a JSON record; None if each row is one fact.
-    """
+    """Convert *rows* of facts to declarations, ready to store; raise one `InputError` for all invalid rows."""
     declarations: list[Declaration] = []
     problems: list[str] = []
     for number, row in enumerate(rows, start=1):
@@ -187,9 +170,9 @@ def _validate_rows(rows: Iterable[Any], apply: ApplyMapping | None, engine: Engi
 
 
 def declaration_of(row: Any, engine: Engine) -> Declaration:
-    """Convert one *row*, a `FactRow` or a tuple ``(subject, predicate, object)``, to a validated episode to store.
+    """Convert one *row*, a `FactRow` or a tuple ``(subject, predicate, object)``, to a validated episode.
 
-    Raises `InputError` for a row that is not a valid fact.
+    Errors: `InputError`.
     """
     if isinstance(row, tuple):
         row = dict(zip(("subject", "predicate", "object"), row, strict=False)) if len(row) in (2, 3) else None
@@ -225,10 +208,7 @@ def check_premises(declarations: Iterable[Declaration]) -> Flow[None]:
 
 
 def _to_state(facts: Sequence[DeclaredFact], record: Any, episode: Row, engine: Engine) -> State:
-    """Return the input dict of the ingestion graph for an episode that declares *facts*; raise `InputError` if invalid.
-
-    *record*: the JSON record from which the facts come, or None. *episode*: other fields to store, such as ``source``.
-    """
+    """Return the input of the ingestion graph for an episode that declares *facts*. Errors: `InputError`."""
     trust, at = episode.get("trust"), episode.get("at")
     state = {
         **episode,

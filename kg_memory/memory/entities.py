@@ -240,11 +240,7 @@ def _validate_ids(name: str, ids: object) -> tuple[str, ...]:
 
 
 def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[Entity]]:
-    """Return the entities of the namespace, last seen first; with *like* only matching ones, best match first.
-
-    *like*: words in the name or summary. *limit*: the maximum number of entities. *skip*: how many of the first to
-    leave out.
-    """
+    """Return the entities of the namespace, last seen first; with *like* only matching ones, best match first."""
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if like is None:
         return [rows.to_entity(row["entity"]) for row in (yield from fetch(queries.LIST_ENTITIES, **page))]
@@ -258,12 +254,7 @@ def read_entities(limit: int, skip: int, like: str | None = None) -> Flow[list[E
 def read_neighbourhood(
     name: str, steps: int, limit: int, window: Window | None = None, believed_at: int | None = None
 ) -> Flow[Neighbourhood]:
-    """Return the facts around the entity *name*, and the entities that they connect, the nearest first.
-
-    *steps*: the maximum distance, in facts. *limit*: the maximum number of facts. *window*: the period ``(since,
-    until)`` in which the facts hold. *believed_at*: when they were believed. Times are microseconds since the epoch;
-    None is now.
-    """
+    """Return the facts around the entity *name*, and the entities that they connect, the nearest first."""
     limit, steps = validate_count("limit", limit), _validate_steps(steps)
     window = window or (yield from read_present())
     beliefs = yield from belief_params(window, believed_at)
@@ -319,21 +310,14 @@ def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbo
 
 
 def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
-    """Return the stored entities with the name or alias *name*, or else the entity with that id, as ``{id: row}``.
-
-    Raises `InputError` if *name* is not text; *argument* is the name of the caller's argument, for the message.
-    """
+    """Return the stored entities with the name or alias *name*, or else with that id, as ``{id: row}``."""
     name = replace_unstorable(validate_name(argument, name, NAME_HINT))
     called = (yield from fetch(queries.CALLED, alias=alias_key(name))) or (yield from fetch(ENTITIES_BY_ID, ids=[name]))
     return {row["entity"]["id"]: row["entity"] for row in called}
 
 
 def _follow_links(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Do one step of a breadth-first path search along *links*, and return the ids of the newly reached entities.
-
-    A link is ``{"id": entity id, "fact": fact id, "ends": ids of other entities}``. New entities are added to
-    *reached*, and to *came* as ``{entity id: (previous entity id, fact id)}``.
-    """
+    """Return the entities newly reached by one step of a breadth-first path search along *links*."""
     new: list[str] = []
     for link in links:
         for end in sorted(link["ends"]):

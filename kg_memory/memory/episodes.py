@@ -238,11 +238,7 @@ def set_paused(*, paused: bool) -> Flow[bool]:
 def read_episodes(
     limit: int, skip: int, status: Status = None, where: Mapping[str, Any] | None = None, characters: int | None = None
 ) -> Flow[list[Episode]]:
-    """Return the stored messages and texts that match the filter *where* and have the status *status*, latest first.
-
-    *status*: one status or several. None (also for *where*) means all. *limit*: the maximum number. *skip*: how many to
-    leave out before. *characters* limits their total length: the list ends with the episode that reaches it.
-    """
+    """Return the stored messages and texts that match *where* and have the status *status*, latest first."""
     page: dict[str, Any] = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     page["statuses"] = None if status is None else _statuses(status)
     page["characters"] = None if characters is None else validate_count("characters", characters)
@@ -264,11 +260,7 @@ def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) ->
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark stored messages that have one of *statuses* as unread, so that their facts are extracted again.
-
-    Returns these messages. *ids*: only these; `InputError` if one is missing or has another status. None: all, except
-    messages skipped as prompt injections.
-    """
+    """Mark stored messages that have one of *statuses* as unread, so that their facts are extracted again."""
     names = [str(status) for status in statuses]
     chosen = None if ids is None else set(validate_names("episodes", ids, "the ids of episodes"))
     stored = yield from read_oldest(statuses, MAX_COUNT)
@@ -291,7 +283,7 @@ def _statuses(status: EpisodeStatus | Iterable[EpisodeStatus]) -> list[str]:
 def _deeper_plan(to: str | None, engine: Engine, *, reads: bool) -> str:
     """Return the plan (how thoroughly to read) *to*, by default `Settings.plan`, but at least ``"standard"``.
 
-    Raises `InputError` for an unknown plan, or if the call *reads* episodes and the memory has no language model.
+    Errors: `InputError`.
     """
     if reads and engine.driver.model.by_rules:
         raise InputError("deepen needs a language model, and this memory reads by offline rules; name a model")

@@ -43,20 +43,13 @@ Seen = Mapping[str, Any]
 def read_times(
     as_of: Time | None, during: During | None, believed_at: Time | None
 ) -> Flow[tuple[Window | None, int | None]]:
-    """Parse the time arguments of a search to ``((since, until), believed_at)``, in microseconds since the epoch.
-
-    ``as_of="2019"`` is the first instant of 2019, ``during="2019"`` the whole year; without both, the period is None.
-    """
+    """Parse the time arguments of a search to ``((since, until), believed_at)``, in microseconds."""
     time = yield from now()
     return parse_window(as_of, during, time), parse_moment("believed_at", believed_at, time)
 
 
 def belief_params(window: Window, believed_at: int | None, *, unreviewed: bool = False) -> Flow[dict[str, Any]]:
-    """Return query parameters that select facts by time: ``{"since": ..., "until": ..., "believed_at": ..., ...}``.
-
-    The facts are true at some time in *window*, ``(since, until)``, as the memory knew at *believed_at* (None: now).
-    Times are microseconds since the epoch.
-    """
+    """Return query parameters that select facts by time: ``{"since": ..., "until": ..., "believed_at": ..., ...}``."""
     time = (yield from now()) if believed_at is None else believed_at
     since, until = window
     return {"since": since, "until": until, "believed_at": time, "unreviewed": unreviewed}
@@ -66,11 +59,7 @@ def facts_about(
     name: str, limit: int, window: Window | None = None, believed_at: int | None = None, *,
     relation: str | None = None, unreviewed: bool = False,
 ) -> Flow[list[Fact]]:  # fmt: skip
-    """Return the facts about the entity *name* (a name, alias or id), latest first.
-
-    *window*: only facts true at some time in ``(since, until)``. *believed_at*: facts as the memory knew them at this
-    time; None: now. Both are microseconds since the epoch. *relation*: only this predicate, such as ``LIVES_IN``.
-    """
+    """Return the facts about the entity *name* (a name, alias or id), latest first."""
     first = _start_about("name", name, relation)
     seen = yield from belief_params(window or EVER, believed_at, unreviewed=unreviewed)
     return (yield from read_page(first, limit, None, window, seen))
@@ -84,12 +73,7 @@ def list_page(
 
 
 def read_page(first: Step, limit: int, after: str | None, window: Window | None, seen: Seen) -> Flow[Paged[Fact]]:
-    """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`.
-
-    *first*: the beginning of the database query. *after*: the cursor of the previous page; None: the first page.
-    *window*: a period; facts that are doubtful at its end are marked. *seen*: query parameters for the time at which
-    the memory is seen, from `belief_params`.
-    """
+    """Return a page of at most *limit* facts, with the cursor of the next page in `Paged.next`."""
     size = validate_count("limit", limit)
     place = _parse_cursor(after)
     stored = yield from fetch(
@@ -101,11 +85,7 @@ def read_page(first: Step, limit: int, after: str | None, window: Window | None,
 
 
 def to_facts(stored: Sequence[Row], window: Window | None, believed_at: int) -> Flow[list[Fact]]:
-    """Convert database rows to `Fact` objects, and mark facts that are doubtful or absent.
-
-    Doubtful: a fact that it depends on has ended. Absent: it has ended without a successor. Both at the end of
-    *window*, as the memory knew at *believed_at* (microseconds since the epoch).
-    """
+    """Convert database rows to `Fact` objects, and mark facts that are doubtful or absent."""
     return [rows.to_fact(row) for row in (yield from add_warnings(stored, point_of(window, believed_at)))]
 
 
@@ -115,10 +95,7 @@ def is_reviewed(row: Row) -> bool:
 
 
 def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]:
-    """Return the beginning of a database query that matches the facts to list.
-
-    *about*: the name of an entity. *where*: a filter such as ``{"predicate": "LIVES_IN"}``. None matches all facts.
-    """
+    """Return the beginning of a database query that matches the facts to list."""
     passing = parse_filter(where)
     if passing is None:
         return Step(ALL_FACTS, {}) if about is None else _start_about("about", about)
@@ -130,10 +107,7 @@ def start_list(about: str | None, where: Mapping[str, Any] | None) -> Flow[Step]
 
 
 def start_all(passing: Filter, kind: Kind, everything: str) -> Flow[Step]:
-    """Return the beginning of a Cypher query that matches all facts or episodes that fit the filter *passing*.
-
-    *kind*: ``"facts"`` or ``"episodes"``. *everything*: Cypher that matches all of them.
-    """
+    """Return the beginning of a Cypher query that matches all facts or episodes that fit the filter *passing*."""
     names = yield from read_names(passing)
     rest = start_step(passing, kind, names)
     if rest is not None:
@@ -159,10 +133,7 @@ def _latest_first_key(row: Row) -> tuple[int, str, str]:
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:
-    """Decode a page cursor to query parameters ``{"place": time, "fact": id, "belief": id}``; None is the first page.
-
-    The page starts after this place. Raises `InputError` for an invalid cursor.
-    """
+    """Decode a page cursor to query parameters ``{"place": time, "fact": id, "belief": id}``."""
     if after is None:
         return {"place": OPEN_END, "fact": "", "belief": ""}
     try:
@@ -178,11 +149,7 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 
 
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
-    """Return at most *limit* facts that depend on *fact* (an id), directly or through other facts, nearest first.
-
-    *window*: mark facts that are doubtful at its end. *believed_at*: facts as the memory knew them at this time; None:
-    now. Both are microseconds since the epoch. Raises `InputError` if *fact* is not stored.
-    """
+    """Return at most *limit* facts that depend on *fact* (an id), directly or through others, nearest first."""
     root, limit = validate_fact_id(fact), validate_count("limit", limit)
     if not (yield from fetch(premises.STORED, ids=[root])):
         raise missing_fact(fact)
@@ -199,21 +166,14 @@ def read_consequences(fact: str, limit: int, window: Window | None, believed_at:
 
 
 def _nearness(row: Row, as_of: int) -> tuple[bool, bool, int]:
-    """Return a sort key for a period (the ``belief`` of *row*): the one that contains or is nearest to *as_of* is last.
-
-    Times are microseconds since the epoch. A period that began by *as_of* sorts after all later ones.
-    """
+    """Return a sort key for a period: the one that contains or is nearest to *as_of* is last."""
     belief = row["belief"]
     begun = belief["known_from"] <= as_of
     return (begun and as_of < belief["invalid_at"], begun, belief["known_from"] if begun else -belief["known_from"])
 
 
 def _find_path(id_: str, before: Mapping[str, str], sentences: Mapping[str, str]) -> tuple[Premise, ...]:
-    """Return the chain of facts that ends with the fact *id_*, without the first of the chain.
-
-    *before* has the premise of each fact: for ``id_="c"`` and ``{"c": "b", "b": "a"}``, the facts b and c are returned.
-    *sentences*: texts by fact id.
-    """
+    """Return the chain of facts that ends with the fact *id_*, without the first of the chain."""
     path: list[Premise] = []
     while id_ in before:
         path.append(Premise(id=id_, sentence=sentences[id_]))

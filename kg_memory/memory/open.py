@@ -51,10 +51,7 @@ all pairs of facts about one person in LoCoMo are below 0.85."""
 
 
 class NoModel:
-    """Placeholder for the language model and the embedding model in a memory that is opened without models.
-
-    Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the text *why*.
-    """
+    """Placeholder for the language model and the embedding model in a memory that is opened without models."""
 
     name = schema.ANY_MODEL
     by_rules = False
@@ -76,20 +73,14 @@ class NoModel:
 
 
 def without_models(settings: Settings, why: str) -> dict[str, Any]:
-    """Return keyword arguments for `GraphMemory.open` that open a memory without models, so without an API key.
-
-    *why*: the message of the error that is raised if a model is called after all.
-    """
+    """Return keyword arguments for `GraphMemory.open` that open a memory without models, so without an API key."""
     none = NoModel(why)
     settings = replace(settings, rerank_url=None, rerank_model=None, maintenance=None)
     return {"settings": settings, "model": none, "embeddings": none}
 
 
 def local_host(settings: Settings, on_wait: Callable[[str], None]) -> LocalHost:
-    """Return the host that runs the embedded database server according to *settings*.
-
-    *on_wait* is called with a message before each long wait, such as a download.
-    """
+    """Return the host that runs the embedded database server according to *settings*."""
     host: LocalHost = load_plugin("hosts", "embedded")(settings, on_wait)
     return host
 
@@ -112,18 +103,12 @@ class NamedServer:
 
 
 def host(settings: Settings, on_wait: Callable[[str], None] | None) -> Host:
-    """Return the database server that *settings* choose: the one at `Settings.url`, or the embedded one if it is None.
-
-    *on_wait* is called with a message before long waits; None logs the message.
-    """
+    """Return the database server that *settings* choose: the one at `Settings.url`, or the embedded one."""
     return local_host(settings, on_wait or logger.info) if settings.url is None else NamedServer(settings.url)
 
 
 def database(settings: Settings, on_wait: Callable[[str], None] | None) -> Database:
-    """Return the database for *settings*, with its read replica if one is set; it connects at the first query.
-
-    *on_wait*: called with a message before long waits.
-    """
+    """Return the database for *settings*, with its read replica if one is set; it connects at the first query."""
     primary, old = host(settings, on_wait), settings.allow_old_falkordb
     wait, least = settings.wait_replicas, settings.min_replicas
     if wait and settings.url is None:
@@ -149,9 +134,7 @@ def rules() -> Model:
 def model(option: BaseChatModel | Model | str | None, settings: Settings) -> Model:
     """Return the language model to use: *option* if given, else the one in `Settings.model`, else the default.
 
-    *option* is a LangChain chat model, a `Model`, the name of a model or ``"offline"`` (built-in rules). The default is
-    an OpenAI model if an API key or `Settings.base_url` is set; otherwise it is the offline model, with a warning.
-    Raises `SettingsError` for another type.
+    Errors: `SettingsError`.
     """
     if option is not None and not isinstance(option, str):
         return option if isinstance(option, Model) else _wrap_chat_model(option, settings)
@@ -178,10 +161,7 @@ def _wrap_chat_model(option: BaseChatModel | str, settings: Settings) -> Model:
 
 
 def scorer(option: Reranker | None, settings: Settings, model: Model) -> CrossEncoder:
-    """Return the model that scores how well a text answers a question, to rank search results (a cross-encoder).
-
-    *option*, else *settings*: a scorer, a rerank URL or the name of a chat model. Without both, *model* scores.
-    """
+    """Return the cross-encoder, a model that scores how well a text answers a question."""
     if option is not None and not isinstance(option, str):
         return _wrap_scorer(option, settings)
     named = option or settings.rerank_url or settings.rerank_model
@@ -216,9 +196,7 @@ def _wrap_scorer(option: CrossEncoder | BaseCrossEncoder | BaseChatModel, settin
 def embeddings(option: Embeddings | str | None, settings: Settings, model: Model) -> Embeddings:
     """Return the embedding model to use: *option* if given, else `Settings.embedding_model`, else a default.
 
-    The default is an OpenAI model if an API key is set, `Settings.base_url` is not set, and *model* is not the offline
-    model. Otherwise it is the local model. Raises `SettingsError` if *option* is neither a LangChain embedding model
-    nor a name.
+    Errors: `SettingsError`.
     """
     if isinstance(option, NoModel):
         return option
@@ -249,11 +227,7 @@ def open_driver(
     rules: Model | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> FalkorDriver:
-    """Return the driver of a memory, which runs its model calls, embeddings and database queries.
-
-    *scorer*: ranks search results; None: *model* does. *rules*: the offline model, used when *budget* is spent.
-    *side_by_side*: the maximum number of concurrent operations.
-    """
+    """Return the driver of a memory, which runs its model calls, embeddings and database queries."""
     meter = make_meter(model, budget, rules or model)
     embedder = Embedder(embeddings, vector_model_name, EncodedVector)
     if dimension := getattr(unwrap(embeddings), "dimension", None):  # some models know it before the first call

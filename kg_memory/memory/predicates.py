@@ -87,11 +87,7 @@ def _is_name(value: object) -> bool:
 
 
 def read_predicate(name: str, fact_types: tuple[FactType, ...]) -> Flow[PredicateInfo]:
-    """Return the predicate (a relation) *name*: its canonical name, and whether it has one object at a time.
-
-    The first of these sources that has it decides: corrections by a person, the declared *fact_types*, learned
-    predicates, built-in rules. An unknown name is its own canonical name.
-    """
+    """Return the predicate (a relation) *name*: its canonical name, and whether it has one object at a time."""
     stored = yield from fetch(queries.PREDICATES, names=[name])
     info = PredicateInfo(**stored[0]["predicate"]) if stored else None
     own = declared_predicate(name, fact_types)
