@@ -61,9 +61,9 @@ def clear_caches() -> int:
 
 
 class BoundedCache(Generic[K, V]):
-    """A thread-safe cache of at most *limit* values. When it is full, the least recently used value is dropped.
+    """A thread-safe cache of at most *limit* values that drops the least recently used.
 
-    Set *texts* if the values contain texts of users: the cache is then cleared whenever a user's data is deleted.
+    *texts*: it has texts of users, so it is cleared whenever a user's data is deleted.
     """
 
     def __init__(self, limit: int, *, texts: bool = True) -> None:
@@ -123,11 +123,7 @@ class BoundedCache(Generic[K, V]):
 
 @dataclass(frozen=True, slots=True)
 class GraphCache:
-    """A model's answers about one episode (stored message), kept in the graph database, so that a retry can reuse them.
-
-    *answers* are JSON texts by key. *store* writes an answer. *kept* names the prompts whose answers are stored; an
-    empty set means all.
-    """
+    """A model's answers about one episode, kept in the graph database, so that a retry can reuse them."""
 
     episode: str | None
     model: str
@@ -175,10 +171,7 @@ class CachedAnswers:
 
     @contextmanager
     def cache_on_failure(self) -> Iterator[None]:
-        """Context manager: if a model call or the database fails inside, cache the answers so far for a retry.
-
-        Answers are also cached after an interruption, but not after an error of the step's own code.
-        """
+        """Context manager: if a model call or the database fails inside, cache the answers so far for a retry."""
         try:
             yield
         except BaseException as error:
@@ -196,17 +189,11 @@ class CachedAnswers:
         return not any(error is failure for failure in self.failures)
 
     def through(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow* and return its result; questions to the model with a cached answer are not sent.
-
-        A flow is a generator that yields effects, such as database queries and questions to models.
-        """
+        """Run *flow* and return its result; questions to the model with a cached answer are not sent."""
         return through(flow, self._perform)
 
     def _perform(self, effect: Any) -> Flow[Any]:
-        """Perform *effect* (an I/O request) and return its result; answers to model requests may come from a cache.
-
-        An error is added to `failures` and raised again.
-        """
+        """Perform *effect* and return its result; answers to model requests may come from a cache."""
         if isinstance(effect, Every):
             ended = count(1)
             flows = tuple(self._one_of(len(effect.flows), flow, ended) for flow in effect.flows)

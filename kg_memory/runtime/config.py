@@ -49,18 +49,14 @@ class RunConfig(ValidatedModel):
     def settings(self, settings: Settings) -> Settings:
         """Return a copy of *settings* in which the values set for this run replace the others.
 
-        Errors: `SettingsError` if the resulting settings contradict each other.
+        Errors: `SettingsError`.
         """
         changes = {name: getattr(self, name) for name in self.model_fields_set}
         return settings.with_(**changes) if changes else settings
 
 
 def setting_field(name: str, description: str, *nodes: str, **limits: Any) -> Any:
-    """Return a pydantic field that overrides the setting called *name* for one run.
-
-    LangGraph Studio shows the field with *description* at the graph nodes *nodes*. *limits* are arguments of
-    `pydantic.Field`, such as ``ge=1``.
-    """
+    """Return a pydantic field that overrides the setting called *name* for one run."""
     default = getattr(_DEFAULTS, name)
     return Field(default, description=description, json_schema_extra={"langgraph_nodes": list(nodes)}, **limits)
 
@@ -69,8 +65,5 @@ _DEFAULTS = Settings()
 
 
 def describe_key(description: str, default: Any = ..., **more: Any) -> Any:
-    """Return a pydantic field that describes a key of a LangGraph graph's input or output in its JSON schema.
-
-    *default* is only shown, not filled in. *more* are further keywords of JSON schema, such as ``examples=["ann"]``.
-    """
+    """Return a pydantic field that describes a key of a LangGraph graph's input or output in its JSON schema."""
     return Field(description=description, json_schema_extra=more if default is ... else {"default": default, **more})

@@ -64,16 +64,10 @@ class Store(Protocol):
     def key(self, namespace: str) -> str: ...
 
     def perform(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Run *query* on the graph *key* and return its rows; for a batch of reads, a list of rows for each.
-
-        The result is a flow (a generator) that yields `Call` effects only.
-        """
+        """Run *query* on the graph *key* and return its rows; for a batch of reads, a list of rows for each."""
 
     def command(self, *words: str | int, at: str, replica: bool) -> Flow[Any]:
-        """Send a Redis command, *words*, to the server that has the key *at*, or to its *replica*; return the reply.
-
-        The result is a flow (a generator) that yields `Call` effects only.
-        """
+        """Send a Redis command, *words*, to the server that has the key *at*, or to its *replica*; return the reply."""
 
 
 class Meter(Protocol):
@@ -91,10 +85,7 @@ def without_meter(flow: Flow[T], namespace: str) -> Flow[T]:  # noqa: ARG001 - a
 
 
 class Clock:
-    """A strictly increasing clock: ``clock()`` returns the system's time in microseconds since the epoch.
-
-    If the system's clock is set back, ``clock()`` still increases; `today` follows the system's clock.
-    """
+    """A strictly increasing clock: ``clock()`` returns the system's time in microseconds since the epoch."""
 
     def __init__(self) -> None:
         self._last = self._today = 0
@@ -111,10 +102,7 @@ class Clock:
             return self._last
 
     def today(self) -> int:
-        """Return the current time in microseconds since the epoch, to be used as the date of a new message.
-
-        It increases with each call, unless the system's clock is set back by more than a second.
-        """
+        """Return the current time in microseconds since the epoch, to be used as the date of a new message."""
         with self._lock:
             time_now = time.time_ns() // 1000
             self._today = time_now if self._today - time_now > SET_BACK else max(self._today + 1, time_now)
@@ -122,10 +110,7 @@ class Clock:
 
 
 class Embedder:
-    """Computes the vectors of texts with one embedding model, and caches the latest vectors.
-
-    *name_of* returns the name of the model. *encode* converts each vector to the type in which it is cached.
-    """
+    """Computes the vectors of texts with one embedding model, and caches the latest vectors."""
 
     def __init__(
         self,
@@ -147,11 +132,7 @@ class Embedder:
     def embed_flow(
         self, texts: Sequence[str], role: Role = "document", later: Sequence[str] = ()
     ) -> Flow[list[Vector]]:
-        """Return one embedding vector for each of *texts*; vectors in the cache are not computed again.
-
-        *role* says whether the texts are documents or search queries. *later* are texts that will be needed soon. A
-        model that can do so starts on them in the background; other models embed them in the same request.
-        """
+        """Return one embedding vector for each of *texts*; vectors in the cache are not computed again."""
         if later and not _begin_embedding(self.embeddings, self._look_up(later, role)[1]):
             return (yield from self.embed_flow((*texts, *later), role))[: len(texts)]
         vectors, missing = self._look_up(texts, role)
@@ -182,7 +163,7 @@ class Embedder:
     def _cache_vectors(self, texts: list[str], role: Role, vectors: list[list[float]]) -> dict[str, Vector]:
         """Cache *vectors*, one for each of *texts*, and return them as they are cached: ``{text: vector}``.
 
-        Errors: `EmbeddingError` if their lengths differ, as the database would store such a vector and never find it.
+        Errors: `EmbeddingError`.
         """
         for vector in vectors:
             self.length = self.length or len(vector)
@@ -209,11 +190,7 @@ def _begin_embedding(embeddings: Embeddings, texts: Sequence[str]) -> bool:
 
 
 class Driver(Generic[S]):
-    """Runs flows: generators that yield requests (a query, a model call, ...) and get back the results.
-
-    *scorer* is the cross-encoder. *meter* limits model calls to a budget. *side_by_side* is the maximum number of flows
-    that one flow runs in parallel.
-    """
+    """Runs flows: generators that yield requests (a query, a model call, ...) and get back the results."""
 
     def __init__(
         self,
@@ -301,10 +278,7 @@ class Driver(Generic[S]):
         return run(self._to_calls(key, effect), Call.run)
 
     def _to_calls(self, key: str, effect: Any) -> Flow[Any]:
-        """Perform *effect*, such as a query on the graph *key*, and return its result.
-
-        The generator yields only `Call` effects, which run in threads as well as on an event loop.
-        """
+        """Perform *effect*, such as a query on the graph *key*, and return its result."""
         match effect:
             case Query() | Reads():
                 return (yield from self._read_rows(key, effect))
@@ -327,10 +301,7 @@ class Driver(Generic[S]):
         raise TypeError(f"a flow yielded {effect!r}: yield an effect of kg_memory.runtime.effects")
 
     def _read_rows(self, key: str, query: Query | Reads) -> Flow[Any]:
-        """Return the rows of *query* on the graph *key*; for a batch of reads, a list of rows for each of them.
-
-        Rows are cached for queries with `as_of`, the version of the data.
-        """
+        """Return the rows of *query* on the graph *key*; for a batch of reads, a list of rows for each of them."""
         if isinstance(query, Query):
             if kept := self._find_answer(key, query):
                 return kept[0]
@@ -372,8 +343,7 @@ class Driver(Generic[S]):
 def check_scores(scores: Sequence[Any], texts: Sequence[str], name: str) -> list[float]:
     """Return *scores* as floats; each must be from 0 to 1, and there must be one for each of *texts*.
 
-    *name* is the cross-encoder that returned them. Errors: `ModelError` for a wrong number of scores or an invalid
-    score; it shows the position of the text, not the text.
+    Errors: `ModelError`.
     """
     if len(scores) != len(texts):
         raise ModelError(f"{name} returned {len(scores)} scores for {len(texts)} texts; it must score each one")

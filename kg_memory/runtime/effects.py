@@ -53,8 +53,7 @@ def always() -> bool:
 class Ask:
     """A request to a model: answer *prompt*, filled with *fields*. A generator that yields it is sent the answer.
 
-    The answer is an instance of ``prompt.answer``. *meter* is called with the usage of each attempt. *episode*: the id
-    of the message that the question is about. *again*: returns whether the budget allows to repair an invalid answer.
+    *meter* is called with the usage of each attempt. *again*: returns whether the budget allows a repair.
     """
 
     prompt: PromptTemplate[Any]
@@ -122,10 +121,7 @@ class EmbeddingModel:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A request to score how well each of *texts* answers *question*.
-
-    A flow (generator) that yields it gets back a list with a number from 0 to 1 for each text; higher is better.
-    """
+    """A request to score how well each of *texts* answers *question*."""
 
     question: str
     texts: tuple[str, ...]
@@ -133,10 +129,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Query(OnGraph):
-    """A Cypher query on the graph of a namespace; a flow (generator) that yields it gets back rows, dicts by column.
-
-    If it only reads, and the namespace has no graph yet, the rows are an empty list.
-    """
+    """A Cypher query on the graph of a namespace; a flow that yields it gets back rows, dicts by column."""
 
     cypher: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -157,11 +150,7 @@ class Reads(OnGraph):
 
 @dataclass(frozen=True, slots=True)
 class RedisCommand:
-    """A Redis command, such as ``("GET", "k")``, for the server that has the key *at*.
-
-    A generator that yields it gets the reply. With `replica`, it is sent to the server's replica; without a replica,
-    the reply is None.
-    """
+    """A Redis command, such as ``("GET", "k")``, for the server that has the key *at*."""
 
     words: tuple[str | int, ...]
     at: str
@@ -175,11 +164,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request to call *function* or, in an event loop, to await *coroutine*, which does the same.
-
-    A generator that yields it gets the result, converted by `read` if given. `around` returns a context manager for the
-    call, such as one that translates errors.
-    """
+    """A request to call *function* or, in an event loop, to await *coroutine*, which does the same."""
 
     function: Callable[[], Any]
     coroutine: Callable[[], Awaitable[Any]]
@@ -212,10 +197,7 @@ def call(owner: object, verb: str, *args: object, **kwargs: object) -> Flow[Any]
 
 
 def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async function that run *flow*, a generator function that yields `Call` effects.
-
-    ``add, aadd = both(_add)`` defines two methods by one generator.
-    """
+    """Return a sync and an async function that run *flow*, a generator function that yields `Call` effects."""
 
     @wraps(flow)
     def run_calls(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -230,10 +212,7 @@ def both(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Corout
 
 
 def name_forms(flow: Any, sync: Any, asynchronous: Any) -> None:
-    """Name the functions *sync* and *asynchronous*, made from *flow*, after it: ``_add`` gives ``add`` and ``aadd``.
-
-    The qualified name of *flow* becomes ``add`` too, for error messages.
-    """
+    """Name the functions *sync* and *asynchronous*, made from *flow*, after it: ``_add`` gives ``add`` and ``aadd``."""
     own = flow.__name__
     name = own.removeprefix("_")
     for form, public in ((sync, name), (asynchronous, f"a{name}")):
@@ -265,18 +244,12 @@ def work(task: Callable[[], T]) -> Flow[T]:
 
 
 def work_on(count: int, task: Callable[[], T]) -> Flow[T]:
-    """Run *task*, a computation on *count* items, and return its result.
-
-    With more than `MANY` items and an event loop, it runs in a thread, so as not to block the loop.
-    """
+    """Run *task*, a computation on *count* items, and return its result."""
     return (yield in_thread(task)) if count > MANY else task()
 
 
 def in_threads(flow: Flow[T]) -> Flow[T]:
-    """Run *flow* (a generator) in threads, so that its long computations do not block an event loop; return its result.
-
-    Parallel flows that it starts by `every` run in threads too.
-    """
+    """Run *flow* in threads, so that its long computations do not block an event loop; return its result."""
     advance = partial(_advance, flow.send, None)
     try:
         while True:
@@ -310,10 +283,7 @@ def ask_model(prompt: PromptTemplate[Answer], **fields: Any) -> Flow[Answer]:
 def embed(
     texts: Sequence[str], role: Literal["document", "query"] = "document", later: Sequence[str] = ()
 ) -> Flow[list[Vector]]:
-    """Return one embedding vector for each of *texts*; if there are no texts, the model is not called.
-
-    *later* are texts that will be needed soon: the model may start to embed them.
-    """
+    """Return one embedding vector for each of *texts*; if there are no texts, the model is not called."""
     if not texts and not later:
         return []
     vectors: list[Vector] = yield Embed(tuple(texts), role, tuple(later))
@@ -340,19 +310,13 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows; a repeated call with an equal *version* gets cached rows.
-
-    *version* identifies a state of the data. With None, nothing is cached.
-    """
+    """Run a read-only query and return its rows; a repeated call with an equal *version* gets cached rows."""
     rows: list[Row] = yield Query(cypher, params, as_of=version)
     return rows
 
 
 def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Run the read-only query *cypher* and return ``make(rows)``, cached for calls with an equal *version*.
-
-    *version* identifies a state of the data; None turns the cache off. In an event loop, *make* runs in a thread.
-    """
+    """Run the read-only query *cypher* and return ``make(rows)``, cached for calls with an equal *version*."""
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer
 

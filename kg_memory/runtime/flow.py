@@ -32,10 +32,7 @@ SIDE_BY_SIDE = 8
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """A request to run *flows* in parallel, at most *at_once* at a time; None means the driver's limit.
-
-    A flow (a generator that yields such requests) gets back the list of their results.
-    """
+    """A request to run *flows* in parallel, at most *at_once* at a time; None means the driver's limit."""
 
     flows: tuple[Flow[Any], ...]
     at_once: int | None = None
@@ -62,19 +59,16 @@ class At:
 
 
 def every(flows: Iterable[Flow[Any]], at_once: int | None = None) -> Flow[list[Any]]:
-    """Run *flows* (generators that yield I/O requests) in parallel, and return their results in the same order.
+    """Run *flows* (generators that yield I/O requests) in parallel, and return their results in order.
 
-    At most *at_once* run at a time; None means the driver's limit. An error is raised after all flows have ended.
+    At most *at_once* run at a time. An error is raised after all flows have ended.
     """
     results: list[Any] = yield Every(tuple(flows), at_once)
     return results
 
 
 def through(flow: Flow[T], perform: Callable[[Any], Flow[Any]]) -> Flow[T]:
-    """Run *flow* and return its result; ``perform(effect)`` answers each effect (I/O request) that it yields.
-
-    *perform* is a generator too: it may yield the effect on to the caller.
-    """
+    """Run *flow* and return its result; ``perform(effect)`` answers each effect that it yields."""
     try:
         effect = next(flow)
         while True:
@@ -100,11 +94,7 @@ def at(namespace: str, flow: Flow[T]) -> Flow[T]:
 
 
 def at_all(namespaces: Sequence[str], flow: Flow[T]) -> Flow[T]:
-    """Run *flow* with each of its queries on the graphs of all *namespaces*, and return its result.
-
-    A query returns the rows of all graphs; the column ``namespace`` says where each comes from. Without *namespaces*,
-    *flow* is returned unchanged.
-    """
+    """Run *flow* with each of its queries on the graphs of all *namespaces*, and return its result."""
     if not namespaces:
         return flow
 
@@ -125,10 +115,7 @@ def at_all(namespaces: Sequence[str], flow: Flow[T]) -> Flow[T]:
 
 
 def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
-    """Run *flow* to its end and return its result: ``perform(request)`` answers each I/O request that it yields.
-
-    A flow is a generator. The flows in an `Every` run in the threads of *pool*; without a pool, one after another.
-    """
+    """Run *flow* to its end and return its result: ``perform(request)`` answers each request that it yields."""
     try:
         effect = next(flow)
         while True:
@@ -145,10 +132,7 @@ def run(flow: Flow[T], perform: Perform, pool: Executor | None = None) -> T:
 
 
 async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SIDE) -> T:
-    """Run *flow*, a generator that yields I/O requests, to its end on the event loop and return its result.
-
-    *perform* answers each request. At most *side_by_side* flows of an `Every` run at the same time.
-    """
+    """Run *flow*, a generator that yields I/O requests, to its end on the event loop and return its result."""
     try:
         effect = next(flow)
         while True:
@@ -166,10 +150,7 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
-    """Return the results of all flows of *effect*, run in the threads of *pool*; without a pool, one after another.
-
-    With a pool, an error is raised only after all flows have ended.
-    """
+    """Return the results of all flows of *effect*, run in the threads of *pool*, or without it in turn."""
     # While the process exits, threads can no longer start: the flows then run one after another.
     if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]
@@ -198,10 +179,7 @@ def _threads_start() -> bool:
 
 
 async def _arun_every(effect: Every, perform: APerform, side_by_side: int) -> list[Any]:
-    """Return the results of all flows of *effect*, of which at most *side_by_side* run at a time on the event loop.
-
-    An error is raised only after all flows have ended.
-    """
+    """Return the results of all flows of *effect*, at most *side_by_side* at a time on the event loop."""
     room = asyncio.Semaphore(min(side_by_side, effect.at_once or side_by_side))
     # As in a pool, flows nested in one of several run one after another: *side_by_side* limits the total.
     inner = 1 if len(effect.flows) > 1 else side_by_side

@@ -66,11 +66,7 @@ Branch = tuple[Callable[[Any], Hashable], Mapping[Hashable, str]]
 
 @dataclass(frozen=True)
 class PipelineNode:
-    """A node of a graph that runs one step, sync or async.
-
-    *take* and *atake*: run the step. *decode*: converts LangGraph's state to values for the step. *encode*: converts
-    the result of the step to an update of the state.
-    """
+    """A node of a graph that runs one step, sync or async."""
 
     name: str
     take: Take[Update]
@@ -108,14 +104,7 @@ def _runnable_class() -> Any:
 
 
 class Pipeline:
-    """A graph of steps; LangGraph runs it only if a trace or stream observes the steps.
-
-    Otherwise the nodes are called directly, which is faster.
-
-    - *nodes*: the nodes. *edges*: the name of the node that follows each, or a `Branch`.
-    - *schemas*: the types of LangGraph's state, of the context of a run, and of the input.
-    - *decode*: converts LangGraph states to values for the steps. *encode*: does the reverse.
-    """
+    """A graph of steps; LangGraph runs it only if a trace or stream observes the steps."""
 
     def __init__(
         self,
@@ -209,21 +198,12 @@ def make_node(
     decode: Codec = dict,
     encode: Codec = dict,
 ) -> PipelineNode:
-    """Return a LangGraph node that runs *step*, sync and async, with the models and the database of *driver*.
-
-    - *metered*: add the step's calls, tokens and time to `steps` in the state.
-    - *on_failure*: called if the step fails.
-    - *find_cache*: returns the cache in which the model's answers are stored until the step succeeds.
-    - *decode* and *encode*: as in `PipelineNode`.
-    """
+    """Return a LangGraph node that runs *step*, sync and async, with the models and the database of *driver*."""
     name, cache = step.__name__, BoundedCache[str, BaseModel](CACHED_ANSWERS)
     graph = step.__module__.removeprefix("kg_memory.").partition(".")[0]
 
     def run(state: State, config: RunConfig | None, namespace: str, write: Write) -> Flow[Update]:
-        """Run the step on *state* with telemetry and cached model answers; return its update of the state.
-
-        *config* overrides settings for this run, and *write* writes events to the stream.
-        """
+        """Run the step on *state* with telemetry and cached model answers; return its update of the state."""
         durable = find_cache(state, driver.model.name) if find_cache and not driver.model.by_rules else None
         answers = CachedAnswers(namespace, cache, durable, partial(_report, name, write))
         with telemetry.span_step(graph, name, namespace) as record:
@@ -267,10 +247,7 @@ def _add_usage(state: State, update: Update, namespace: str, usage: StepUsage) -
 def _handle_failure(
     on_failure: OnFailure, state: State, error: Exception, answers: CachedAnswers, usage: StepUsage
 ) -> Flow[None]:
-    """Call *on_failure* after a step failed with *error*, add the usage of all steps to *error*, and log the failure.
-
-    *answers*: the answers of the model in the step. *usage*: the model calls and tokens of the step.
-    """
+    """Call *on_failure* after a step failed, add the usage of all steps to *error*, and log the failure."""
     if isinstance(error, KGMemoryError):
         error.steps = (*(StepUsage(**step) for step in state.get("steps") or ()), usage)
     status = None
@@ -281,10 +258,7 @@ def _handle_failure(
 
 
 def summarise_update(update: State) -> Update:
-    """Return the sizes in a step's output, without texts: ``{"facts": [f, g], "id": "a"}`` -> ``{"facts": 2}``.
-
-    A list is replaced by its length; counts and booleans are kept; texts and times are left out.
-    """
+    """Return the sizes in a step's output, without texts: ``{"facts": [f, g], "id": "a"}`` -> ``{"facts": 2}``."""
     summaries = {key: value if _is_count(value) else _summarise(value) for key, value in update.items()}
     return {key: summary for key, summary in summaries.items() if summary is not None}
 
@@ -294,10 +268,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _summarise(value: Any) -> Any:
-    """Return the size of *value*, without texts: ``[a, b] -> 2``, ``{"x": [a], "y": "b"} -> {"x": 1}``.
-
-    A bool is returned unchanged. The result is None for any other value, and for a dict in which no sizes remain.
-    """
+    """Return the size of *value*, without texts: ``[a, b] -> 2``, ``{"x": [a], "y": "b"} -> {"x": 1}``."""
     match value:
         case bool():
             return value

@@ -65,10 +65,7 @@ class Recorder:
 
 
 class Instruments:
-    """The OpenTelemetry tracer, histograms and counters of this process.
-
-    *namespaces* and *message_text* say whether spans may contain namespaces and texts of users.
-    """
+    """The OpenTelemetry tracer, histograms and counters of this process."""
 
     def __init__(
         self, tracers: TracerProvider | None, meters: MeterProvider | None, *, namespaces: bool, message_text: bool
@@ -88,11 +85,7 @@ class Instruments:
     def span(
         self, name: str, dimensions: Attributes, more: Attributes, seconds: Histogram, describe: Describe
     ) -> Iterator[Recorder]:
-        """Context manager: open a span called *name*, and record its duration in the histogram *seconds*.
-
-        Call the yielded `Recorder` with a result to add ``describe(result)`` to the span. *dimensions*: attributes of
-        span and histogram. *more*: attributes of the span only.
-        """
+        """Context manager: open a span called *name*, and record its duration in the histogram *seconds*."""
         began = perf_counter()
         # An error may quote users: without *message_text*, only its kind is recorded.
         with self.tracer.start_as_current_span(
@@ -120,12 +113,7 @@ def instrument(
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
 ) -> None:
-    """Turn on OpenTelemetry spans and metrics in this process.
-
-    *namespaces* adds to spans the namespace, which may be a person's name or address. *message_text* adds questions and
-    the messages of errors, which may quote users. If *tracer_provider* or *meter_provider* is None, the global provider
-    is used.
-    """
+    """Turn on OpenTelemetry spans and metrics in this process."""
     global _on  # noqa: PLW0603 - a process has one telemetry, as it has one logging
     _on = Instruments(tracer_provider, meter_provider, namespaces=namespaces, message_text=message_text)
 
@@ -142,11 +130,7 @@ def is_on() -> bool:
 
 
 def span_verb(name: str, namespace: str | None, question: str | None) -> AbstractContextManager[Recorder]:
-    """Context manager: open the span of a public method of the memory, such as "search"; yield a `Recorder`.
-
-    Call the `Recorder` with the result. The *question* is recorded only if `instrument` was called with
-    ``message_text=True``.
-    """
+    """Context manager: open the span of a public method of the memory, such as "search"; yield a `Recorder`."""
     operation = MEMORY_OPERATIONS.get(name)
     attributes: Attributes = {"gen_ai.operation.name": operation} if operation else {}
     if _on.namespaces and namespace is not None:
@@ -157,20 +141,14 @@ def span_verb(name: str, namespace: str | None, question: str | None) -> Abstrac
 
 
 def span_step(graph: str, name: str, namespace: str) -> AbstractContextManager[Recorder]:
-    """Context manager: open the span of the step *name* in a *graph*, such as "ingestion"; yield a `Recorder`.
-
-    Calling the recorder with a summary of the step's output adds its counts to the span.
-    """
+    """Context manager: open the span of the step *name* in a *graph*, such as "ingestion"; yield a `Recorder`."""
     attributes = {"kg_memory.namespace": namespace} if _on.namespaces else {}
     dimensions = {"kg_memory.graph": graph, "kg_memory.step": name}
     return _on.span(f"kg_memory.{graph}.{name}", dimensions, attributes, _on.steps, _name_counts)
 
 
 def span_flow(name: str, namespace: str, flow: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Run *flow* inside the span of an ingestion step called *name*, and return its result.
-
-    The graph opens spans for its own steps; this is for a step that runs outside of it.
-    """
+    """Run *flow* inside the span of an ingestion step called *name*, and return its result."""
     with span_step("ingestion", name, namespace):
         return (yield from flow)
 
@@ -184,10 +162,7 @@ def _name_counts(summary: Mapping[str, Any]) -> Attributes:
 
 
 def count_retry(reason: str, seconds: float = 0.0) -> None:
-    """Count a repeated model request in the metrics, and add an event to the current span.
-
-    *reason* is a label of the metric, so use few different texts. *seconds* is the wait before the request.
-    """
+    """Count a repeated model request in the metrics, and add an event to the current span."""
     _on.retries.add(1, {"kg_memory.reason": reason})
     if is_on():
         trace.get_current_span().add_event("kg_memory.retry", {"kg_memory.reason": reason, "kg_memory.wait": seconds})
@@ -200,10 +175,7 @@ def count_tokens(model: str, usage: Usage) -> None:
 
 
 def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
-    """Count an episode (message) that reached *status* in the metrics; ``error.type`` in *attributes* marks a failure.
-
-    If *status* is None, no episode is counted.
-    """
+    """Count an episode that reached *status* in the metrics; ``error.type`` in *attributes* marks a failure."""
     if status is not None:
         _on.episodes.add(1, {"kg_memory.status": status})
     if "error.type" in attributes:
@@ -220,10 +192,7 @@ def error_kind(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the class or status of *error* and of its cause, which are safe to log: "ModelError (429)".
-
-    Errors in `OWN_WORDS` give their full message, because it never quotes users.
-    """
+    """Return the class or status of *error* and of its cause, which are safe to log: "ModelError (429)"."""
     if isinstance(error, OWN_WORDS):
         return str(error)
     cause = error.__cause__
@@ -236,10 +205,7 @@ def mask(namespace: str) -> str:
 
 
 def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
-    """Log that an episode (message) was read by the model and saved.
-
-    *state* is the final state of the run, *last* the usage (calls, tokens, time) of its last step.
-    """
+    """Log that an episode (message) was read by the model and saved."""
     count_episode(state["status"], {})
     if log.isEnabledFor(logging.INFO):
         _tell(logging.INFO, "episode read", {**_fields(namespace, state, last), "reason": state.get("skipped")})
@@ -248,11 +214,7 @@ def log_end(namespace: str, state: Mapping[str, Any], last: StepUsage) -> None:
 def log_step_failure(
     namespace: str, state: Mapping[str, Any], failed: StepUsage, error: Exception, status: str | None
 ) -> None:
-    """Log that a step failed with *error*, and count the failure.
-
-    *state*: the state before the step. *failed*: the step's name and usage. *status*: the new status of the message;
-    None: unchanged.
-    """
+    """Log that a step failed with *error*, and count the failure."""
     count_episode(status, {"kg_memory.step": failed.step, "error.type": error_kind(error)})
     details = {"status": status, "step": failed.step, "reason": describe_error(error)}
     # The caller gets the error of a rejected input: no warning.

@@ -32,11 +32,7 @@ J = TypeVar("J", bound=QueuedJob)
 
 
 class BackgroundWorker(Generic[J]):
-    """Runs `jobs` one after another on a background thread, each when it is due.
-
-    *do* runs a job. Acquire `changed` to read or change `jobs`, and call `wake` after a change. At exit, all jobs run
-    without waiting, for at most *exit_seconds*. `close` passes the jobs that did not run to *drop*.
-    """
+    """Runs `jobs` one after another on a background thread, each when it is due."""
 
     def __init__(
         self, name: str, do: Callable[[J], None], exit_seconds: float, drop: Callable[[list[J]], None] | None = None
@@ -69,10 +65,7 @@ class BackgroundWorker(Generic[J]):
         return [*([] if self._current is None else [self._current]), *self.jobs.values()]
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Run all jobs now, without waiting for their due time, and wait for them to end.
-
-        Return whether they ended within *timeout* seconds; None waits without limit.
-        """
+        """Run all jobs now, without waiting for their due time, and wait for them to end."""
         with self.changed:
             futures = [future for job in self.pending() for future in job.futures]
             for job in self.jobs.values():
