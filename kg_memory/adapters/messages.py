@@ -96,7 +96,7 @@ def _number(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, str 
 def messages_of(messages: Iterable[MessageLikeRepresentation]) -> list[BaseMessage]:
     """Convert messages, which may be dicts or ``(role, text)`` tuples, to LangChain message objects.
 
-    ``[("user", "Hi")]`` -> ``[HumanMessage("Hi")]``. Errors: `InputError` if they are not messages.
+    Errors: `InputError`.
     """
     if isinstance(messages, str | bytes | Mapping | BaseMessage) or not isinstance(messages, Iterable):
         raise InputError(f"messages must be a list of messages, got {type(messages).__name__}")
@@ -138,7 +138,7 @@ def last_question(messages: Iterable[MessageLikeRepresentation]) -> str | None:
 def last_asker(messages: Iterable[MessageLikeRepresentation], user: str | None = None) -> str:
     """Return the author of the last human message with text: its ``name``, else *user*, else ``"user"``.
 
-    Errors: `InputError` if *messages* are not messages.
+    Errors: `InputError`.
     """
     asked = _last_asked(messages)
     return (asked and asked.name) or user or USER
@@ -150,10 +150,7 @@ def _last_asked(messages: Iterable[MessageLikeRepresentation]) -> BaseMessage | 
 
 
 def _role(message: BaseMessage) -> str | None:
-    """Return ``"user"`` for a human message, ``"assistant"`` for an AI message, and None for all others.
-
-    Others are system messages, tool messages, and messages that LangChain inserted, such as summaries.
-    """
+    """Return ``"user"`` for a human message, ``"assistant"`` for an AI message, and None for all others."""
     if message.additional_kwargs.get("lc_source"):
         return None
     if isinstance(message, ChatMessage):
@@ -164,10 +161,7 @@ def _role(message: BaseMessage) -> str | None:
 
 
 def _last_turn(messages: Sequence[BaseMessage]) -> int:
-    """Return the index of the message where the last turn of a conversation begins.
-
-    This is the first of the latest human messages: 2 in ``[user, assistant, user, user, assistant]``.
-    """
+    """Return the index of the message where the last turn of a conversation begins."""
     place = index_of_question(messages) or 0
     while place and _role(messages[place - 1]) != ASSISTANT:
         place -= 1
@@ -175,11 +169,7 @@ def _last_turn(messages: Sequence[BaseMessage]) -> int:
 
 
 def _source_id(thread: str | None, own: str | None, role: str, content: str, nth: int) -> str:
-    """Return a stable id for a message, made from conversation, role and text, so that the memory stores it once.
-
-    *own*: the message's own id, or None. *nth*: the number of equal messages before it in the conversation, which makes
-    the id unique if *own* is None.
-    """
+    """Return a stable id for a message, so that the memory stores it once."""
     digest = hashlib.sha256()
     for part in (thread or "", own or f"#{nth}", role, content):
         encoded = part.encode("utf-8", "surrogatepass")

@@ -88,10 +88,7 @@ class MemoryState(AgentState[Any]):
 
 
 def _both_detached(flow: Callable[P, Flow[T]]) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a sync and an async function that run the generator function *flow*, apart from the agent's checkpoints.
-
-    Otherwise LangGraph would save each step of *flow* in the agent's state. Its calls are traced under the agent's run.
-    """
+    """Return a sync and an async function that run *flow*, apart from the agent's checkpoints."""
 
     @wraps(flow)
     def run_detached(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -234,10 +231,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return Turn(namespace=space, recall_from=others, thread=place.thread, began=now, reached=True, saved=[])
 
     def _begin(self, state: MemoryState, turn: Turn) -> Flow[dict[str, Any]]:
-        """Search the memory for the last question, then save the messages; return updates of the agent's state.
-
-        In this order, because a search after saving would find the messages themselves.
-        """
+        """Search the memory for the last question, then save the messages; return updates of the agent's state."""
         messages = until_question(state["messages"])
         recalled, failed, asked = "", None, state.get("kg_memory_asked", False)
         try:
@@ -261,10 +255,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return f"{ASK}\n{section('facts', [fact_line(stale[0].fact, set())])}" if stale else ""
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
-        """Return text for the model: the profile of the person who asks, and search results for the last question.
-
-        Without a question in *messages*, the text is "". *believed_at*: search the memory as it was at that time.
-        """
+        """Return text for the model: the profile of the person who asks, and search results for the last question."""
         question = last_question(messages)
         if not self._recalls or question is None:
             return ""
@@ -280,10 +271,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), str(context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Return the text from the memory again for an interrupted turn that is resumed, as of the start of the turn.
-
-        If the first search failed, the text is "". If the memory is unavailable now, it is a notice for the model.
-        """
+        """Return the text from the memory again for an interrupted turn that is resumed, as of its start."""
         turn: Turn | None = state.get("kg_memory_turn")
         if turn is None or not turn["reached"]:
             return ""
@@ -302,10 +290,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return profile
 
     def _end(self, state: MemoryState, turn: Turn) -> Flow[None]:
-        """Save the messages of the turn that are not saved yet; if ``remember="inline"``, also extract their facts.
-
-        If the user has asked to forget something, delete the messages of the turn instead, because they mention it.
-        """
+        """Save the messages of the turn that are not saved yet, or delete them after a request to forget."""
         if turn["saved"] and has_forgotten(state["messages"]):
             try:
                 yield from forget_request(self.memory, turn["namespace"], turn["saved"])
@@ -333,10 +318,7 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return episodes_of(messages, thread=turn["thread"], last_turn=True, recalled=recalled, **self._names)
 
     def _save(self, turn: Turn, episodes: list[EpisodeInput]) -> Flow[list[str]]:
-        """Save the messages *episodes* that are not saved yet; return the `source_id` of all saved ones of the turn.
-
-        With ``remember="background"``, their facts are extracted later on a background thread.
-        """
+        """Save those of *episodes* that are not saved yet; return the `source_id` of all saved ones of the turn."""
         saved = list(turn["saved"])
         if self._remember == "off":
             return saved
@@ -360,20 +342,14 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _log_or_raise(self, what: str, error: KGMemoryError) -> None:
-        """Log *error* if the agent can go on without the memory, as after an outage or an `InputError`; else raise it.
-
-        *what*: the failed action, for the log: ``"recall"``. With ``on_error="raise"``, all errors are raised.
-        """
+        """Log *error* if the agent can go on without the memory, as after an outage; else raise it."""
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
         logger.warning("the agent goes on, but its memory could not %s: %s", what, describe_error(error))
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str, place: PlaceOfText) -> ModelRequest[Any]:
-    """Return a copy of the model request with the text *recalled* inserted at *place*, as described for `with_memory`.
-
-    If the memory was unavailable in this turn, a notice is inserted instead. An empty text changes nothing.
-    """
+    """Return a copy of the model request with the text *recalled* inserted at *place*."""
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
     if not text:

@@ -26,8 +26,7 @@ from kg_memory.validation import validate_namespace
 class NamespaceTemplate:
     """A namespace with placeholders, such as ``"{org}/{user_id}"``, which `fill` replaces by values.
 
-    Slashes in values are escaped. Errors: `SettingsError` if the template is invalid, or no separator is between two
-    placeholders.
+    Errors: `SettingsError`.
     """
 
     def __init__(self, template: str, recall_from: Sequence[str] = ()) -> None:
@@ -80,10 +79,7 @@ def validate_memory(memory: object) -> GraphMemory:
 
 
 def validate_speaker(name: str, speaker: str | None) -> str | None:
-    """Return *speaker* if it is a name or None; otherwise raise `SettingsError`.
-
-    Blank text and templates such as "{user_id}" are not names. *name*: the caller's parameter, for the error message.
-    """
+    """Return *speaker* if it is a name or None; otherwise raise `SettingsError`."""
     if speaker is not None and (not isinstance(speaker, str) or not speaker.strip() or "{" in speaker):
         raise SettingsError(
             f"{name} must be a name, not a template, got {speaker!r}; if several people speak, name each message: "
@@ -112,8 +108,7 @@ class Place:
 def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any] | None) -> Place:
     """Return the namespace and conversation id for a graph node or tool: ``Place("acme/ann", "thread-1")``.
 
-    *template* is filled from LangGraph's *context*, then from ``config["configurable"]``. Errors: `InputError` if a
-    placeholder has no usable value.
+    Errors: `InputError`.
     """
     configurable = (config or {}).get("configurable") or {}
     thread = configurable.get("thread_id")
@@ -124,8 +119,7 @@ def place_of(template: NamespaceTemplate, context: Any, config: Mapping[str, Any
 def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = None) -> Place:
     """Return the namespace and conversation id for the graph node or tool that LangGraph is running now.
 
-    *config* replaces the configuration of the run. Errors: `InputError` if a placeholder of *template* has no usable
-    value.
+    Errors: `InputError`.
     """
     try:
         running = get_config()
@@ -139,7 +133,7 @@ def place_here(template: NamespaceTemplate, config: Mapping[str, Any] | None = N
 def _parse_template(template: str) -> tuple[list[tuple[str, str]], str]:
     """Split *template* into pairs (text before, placeholder name), and the text after the last placeholder.
 
-    ``"a/{b}/c"`` -> ``([("a/", "b")], "/c")``. Errors: `SettingsError` for an invalid template.
+    Errors: `SettingsError`.
     """
     try:
         pieces = list(Formatter().parse(template))
@@ -168,10 +162,7 @@ def validate_search_options(
     template: Template | str | None = None,
     believed_at: Time | None = None,
 ) -> dict[str, Any]:
-    """Validate the search options that all integrations have in common; return a dict of those that are not None.
-
-    Errors: `InputError` for an unknown recipe or template, an invalid filter or an invalid time.
-    """
+    """Return the given search options that all integrations have in common. Errors: `InputError`."""
     find_recipe(recipe)
     filters.parse_filter(where)
     find_template(template)

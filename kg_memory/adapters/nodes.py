@@ -168,10 +168,7 @@ def remember_node(
 
 
 class _GraphNode(RunnableLambda[Any, Any]):
-    """A LangGraph node that runs the generator function *flow*, sync or async.
-
-    *graph*: the graph that *flow* runs; LangGraph Studio draws it as a subgraph of the node.
-    """
+    """A LangGraph node that runs the generator function *flow*, sync or async."""
 
     def __init__(self, flow: Callable[[Any], Flow[Any]], name: str, graph: Runnable[Any, Any]) -> None:
         super().__init__(*both(flow), name=name)
@@ -239,11 +236,7 @@ def with_memory(
 def leave_out(
     context: Context, known: AbstractSet[str | None], max_tokens: int, template: Template | str | None
 ) -> Context:
-    """Return *context* without the facts and messages in *known*, its text written anew in at most *max_tokens* tokens.
-
-    *known*: the ids of facts, and the `source_id` values of messages; a fact stated only in these messages is left out
-    too. *template*: the format of the text; None means the default. If nothing is left out, *context* is unchanged.
-    """
+    """Return *context* without the facts and messages in *known*, written anew in at most *max_tokens* tokens."""
     facts, episodes = context.results.facts, context.results.episodes
     said = (fact.sources and {source.source_id for source in fact.sources} <= known for fact in facts)
     kept = {

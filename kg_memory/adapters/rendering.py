@@ -23,10 +23,7 @@ _ID = re.compile(r"(fact|episode):([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
 
 
 def render_results(results: SearchResults) -> str:
-    """Render the facts and messages found by a search as text for a model, best first, each with its id.
-
-    If the memory probably has no answer, the text is a sentence stating this.
-    """
+    """Render the facts and messages found by a search as text for a model, best first, each with its id."""
     if results.abstains:
         return escape_line(str(results.answerable))
     query_terms = set(terms(results.question))
@@ -38,10 +35,7 @@ def render_results(results: SearchResults) -> str:
 
 
 def render_history(name: str, relation: str | None, facts: Iterable[Fact]) -> str:
-    """Render the past and present facts about the entity *name* as text for a model, one line for each period.
-
-    *relation*: the only relation that was looked up, or None.
-    """
+    """Render the past and present facts about the entity *name* as text for a model, one line for each period."""
     periods = section("facts", (render_fact(fact, set()) for fact in facts))
     if not periods:
         kind = f"with the relation {escape_line(relation)!r} " if relation else ""
@@ -51,11 +45,7 @@ def render_history(name: str, relation: str | None, facts: Iterable[Fact]) -> st
 
 
 def render_added(added: AddResult) -> str:
-    """Render the result of adding a message as text for a model: its id, its facts, and the facts that it ended.
-
-    Facts that wait for review are listed too. For a message that was stored before, or could not be read, the text says
-    so.
-    """
+    """Render the result of adding a message as text for a model: its id, its facts, and ended facts."""
     id_ = f"episode:{added.episode}"
     if added.error:
         return f"Saved word for word as {id_}, but it could not be read: {escape_line(added.error)}"
@@ -74,11 +64,7 @@ def render_added(added: AddResult) -> str:
 
 
 def render_receipt(id_: str, gone: ForgetReceipt) -> str:
-    """Render the result of a deletion as text for a model: the numbers of deleted messages, facts and entities.
-
-    *id_*: the target of the deletion, such as ``"fact:..."``. *gone*: the receipt of the deletion, which contains no
-    deleted text.
-    """
+    """Render the result of a deletion as text for a model: the numbers of deleted messages, facts and entities."""
     counts = f"messages: {len(gone.episodes)}, facts: {len(gone.facts)}, people and things: {len(gone.entities)}"
     again = f"\nFacts that hold again, as what had ended them is gone: {len(gone.restored)}." if gone.restored else ""
     return f"Forgotten for good: {id_}; in all {counts}.{again}"
@@ -91,11 +77,7 @@ def section(kind: Kind, lines: Iterable[str]) -> str:
 
 
 def render_fact(fact: Fact, query_terms: set[str], home: str | None = None) -> str:
-    """Render a fact as one line of text with its id: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``.
-
-    *query_terms*: word stems of the question; a long sentence is shortened to the part around these words. *home*: the
-    namespace whose facts are shown without its name.
-    """
+    """Render a fact as one line of text with its id: ``- fact:ID Ann lives in Oslo (since 2024) [mail]``."""
     return f"- fact:{fact.id} {fact_line(fact, query_terms, home).removeprefix('- ')}"
 
 
@@ -110,7 +92,7 @@ def render_episode(episode: Episode, query_terms: set[str], home: str | None = N
 def parse_id(id_: str) -> tuple[str, str]:
     """Split an id shown by a tool into its kind and the id: ``"fact:<uuid>"`` -> ``("fact", "<uuid>")``.
 
-    The kind is "fact" or "episode". Errors: `InputError` for any other text.
+    Errors: `InputError`.
     """
     match = _ID.fullmatch(id_.strip())
     if match is None:

@@ -96,11 +96,7 @@ class KGRetriever(BaseRetriever):
         running: RunnableConfig | None = None,
         **overrides: Any,
     ) -> Flow[list[Document]]:
-        """Return the search results for *query* as documents; none for a blank query.
-
-        *running*: LangChain's configuration of this call, from which namespace and conversation are read. *overrides*:
-        fields of the retriever with other values for this call, such as ``k=3``.
-        """
+        """Return the search results for *query* as documents; none for a blank query."""
         if not isinstance(query, str) or query.strip():
             settings = self._settings(overrides)
             state = self._retrieval_input(query, settings, running)
@@ -130,10 +126,7 @@ class KGRetriever(BaseRetriever):
 
 
 def documents(results: SearchResults, kinds: Iterable[Kind], k: int) -> list[Document]:
-    """Return the best *k* results of a search as LangChain documents; [] if the memory probably has no answer.
-
-    The best result of each of *kinds*, such as ``("facts", "episodes")``, comes first, then the second best of each.
-    """
+    """Return the best *k* results of a search as LangChain documents; [] if the memory has no answer."""
     if results.abstains:
         return []
     ranked = [

@@ -41,8 +41,7 @@ NOT = "$not"
 def compile_filter(conditions: Any) -> Predicate:
     """Compile the filter *conditions* to a function that returns whether a stored dict matches it.
 
-    ``compile_filter({"age": {"$gte": 18}})({"age": 20}) -> True``. Errors: `InputError` if *conditions* is not a dict,
-    or has an unknown operator.
+    Errors: `InputError`.
     """
     if not isinstance(conditions, Mapping):
         raise InputError(f"filter must be a dict of fields, got {type(conditions).__name__}")
@@ -51,10 +50,7 @@ def compile_filter(conditions: Any) -> Predicate:
 
 
 def _compile_field(field: Any, condition: Any) -> Predicate:
-    """Compile one entry of a filter, such as ``"age"`` and ``{"$gte": 18}``, to a function that tests a dict.
-
-    *field* may also be ``"$not"``, with a filter as *condition*, or ``"$and"`` or ``"$or"``, with a list of filters.
-    """
+    """Compile one entry of a filter, such as ``"age"`` and ``{"$gte": 18}``, to a function that tests a dict."""
     if field == NOT:
         negated = compile_filter(condition)
         return lambda value: not negated(value)
@@ -98,18 +94,12 @@ def _value_at(value: Mapping[str, Any], field: Any) -> Any:
 
 
 def marks(value: Mapping[str, Any]) -> list[str]:
-    """Return a hash of name and value for each field of *value* that is a string, number or boolean.
-
-    With these hashes ("marks") the database finds items by a field, without reading their values.
-    """
+    """Return a hash of name and value for each field of *value* that is a string, number or boolean."""
     return [_mark(field, item) for field, item in value.items() if _is_scalar(item)]
 
 
 def split_filter(conditions: Filter) -> tuple[list[str], Filter]:
-    """Return hashes of a filter's simple equality conditions, which the database checks, and the other conditions.
-
-    ``{"kind": "note", "age": {"$gt": 18}}`` -> ``(["hash of kind and note"], {"age": {"$gt": 18}})``.
-    """
+    """Split a filter into hashes of its equality conditions, which the database checks, and all other conditions."""
     decided: list[str] = []
     rest: dict[str, Any] = {}
     for field, condition in conditions.items():
@@ -132,10 +122,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _compare(value: Any, name: str, operand: Any) -> bool:
-    """Return whether *value* matches an operator with its *operand*: ``_compare(20, "$gte", 18)`` -> True.
-
-    *name*: the operator. The result is False if the two cannot be compared.
-    """
+    """Return whether *value* matches an operator with its *operand*: ``_compare(20, "$gte", 18)`` -> True."""
     if name in ORDERS:
         left, right = _to_number(value), _to_number(operand)
         if left is None or right is None:
@@ -147,10 +134,7 @@ def _compare(value: Any, name: str, operand: Any) -> bool:
 
 
 def _to_number(value: Any) -> int | float | None:
-    """Return a number, or a string that spells one, as a number; None for all other values, also True.
-
-    So ``"10"`` is above ``"9"`` in comparisons, while dates and words are compared as text.
-    """
+    """Return a number, or a string that spells one, as a number; None for all other values, also True."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -181,8 +165,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 def to_stored_json(value: Any, name: str = "value") -> str:
     """Return *value* as JSON text, with NUL and lone surrogates escaped, because the database refuses them.
 
-    Errors: `InputError` for a value that JSON cannot represent; the message has its path, such as ``"value.items[2]"``,
-    which begins with *name*.
+    Errors: `InputError`.
     """
     _check_json(value, name)
     try:
@@ -203,10 +186,7 @@ def hash_value(value: Any) -> str:
 
 
 def _check_json(value: Any, path: str, depth: int = 0) -> None:
-    """Raise `InputError` if *value* contains a type that JSON lacks, or is nested too deeply; NaN passes.
-
-    *path*: the place of *value*, for the message: ``"value.items[2]"``. *depth*: how deeply it is nested.
-    """
+    """Raise `InputError` if *value* contains a type that JSON lacks, or is nested too deeply; NaN passes."""
     if depth > DEEPEST:
         raise InputError(f"{path[:40]}... is nested too deeply, or contains itself: store a flatter value")
     if isinstance(value, dict):
@@ -234,18 +214,12 @@ REMEMBERED = 4096
 
 @lru_cache(REMEMBERED)
 def prefixes(namespace: Labels) -> tuple[str, ...]:
-    """Return the hash keys of a namespace and of all its ancestors, from the root on.
-
-    For ``("a", "b")`` they are the keys of ``()``, ``("a",)`` and ``("a", "b")``.
-    """
+    """Return the hash keys of a namespace and of all its ancestors, from the root on."""
     return tuple(hash_value(namespace[:depth]) for depth in range(len(namespace) + 1))
 
 
 def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
-    """Return the longest prefix that all namespaces matching *conditions* have in common, to narrow down a search.
-
-    The prefix condition ``("users", "*", "notes")`` -> ``("users",)``. Suffix conditions are ignored.
-    """
+    """Return the longest prefix that all namespaces matching *conditions* have in common."""
     longest: Labels = ()
     for condition in conditions:
         path = tuple(condition.path)
@@ -255,10 +229,7 @@ def longest_prefix(conditions: Iterable[MatchCondition]) -> Labels:
 
 
 def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> list[Labels]:
-    """Return the page of *namespaces* that *op* asks for: matching, sorted, and without duplicates.
-
-    Each is cut to ``op.max_depth`` labels: ``("users", "ann", "notes")`` at depth 2 -> ``("users", "ann")``.
-    """
+    """Return the page of *namespaces* that *op* asks for: matching, sorted, and without duplicates."""
     conditions = op.match_conditions or ()
     matching = (labels for labels in namespaces if all(_meets(labels, condition) for condition in conditions))
     return sorted({labels[: op.max_depth] for labels in matching})[op.offset : op.offset + op.limit]
@@ -267,7 +238,7 @@ def select_namespaces(namespaces: Iterable[Labels], op: ListNamespacesOp) -> lis
 def validate_labels(namespace: object) -> Labels:
     """Return a namespace of the store as a tuple: ``["users", "ann"]`` -> ``("users", "ann")``.
 
-    Errors: `InputError` for a string and for values that are not iterable. LangGraph checks the labels.
+    Errors: `InputError`.
     """
     if isinstance(namespace, str) or not isinstance(namespace, Iterable):
         raise InputError(f"namespace must be a tuple such as ('users', 'ann'), got {namespace!r}")

@@ -46,21 +46,14 @@ class ItemStore(GraphStore):
 
 
 def open_item_driver(driver: FalkorDriver, kind: Schema, embeddings: Embeddings | None = None) -> Driver[ItemStore]:
-    """Return a driver that stores the items of a `KGStore` in the database of the memory's *driver*.
-
-    *kind*: the schema of the items' graphs. *embeddings*: the model for item vectors; None stores no vectors.
-    """
+    """Return a driver that stores the items of a `KGStore` in the database of the memory's *driver*."""
     embedder = Embedder(embeddings or driver.embedder.embeddings, vector_model_name, EncodedVector)
     store = ItemStore(driver.store.database, embedder, kind, embeds=embeddings is not None)
     return Driver(driver.model, embedder, store, driver.scorer, clock=driver.clock)
 
 
 def add_direction(model: Embeddings, dims: int | None = None) -> Embeddings:
-    """Wrap the embedding *model* with retries, and make all its vectors non-zero by appending one dimension.
-
-    The last element is 1.0 for a zero vector, else 0.0. *dims*: the length that vectors of *model* must have; None
-    allows any.
-    """
+    """Wrap the embedding *model* with retries, and make all its vectors non-zero by appending one dimension."""
     return make_reliable(_NonZeroEmbeddings(unwrap(model), dims))
 
 
@@ -99,12 +92,7 @@ FOR_ALL = (DatabaseUnavailable, EmbeddingUnavailable)
 
 
 class Together(Generic[T, R]):
-    """Batches concurrent requests: those that arrive while the function *do* runs are combined for its next call.
-
-    *do*: an async function from a list of items to the list of their results; it must be safe to repeat. *most*: the
-    maximum number of items of a batch, unless one caller has more. If a batch fails, each request is tried alone, so
-    that only the request at fault raises the error.
-    """
+    """Batches concurrent requests: those that arrive while *do* runs are combined for its next call."""
 
     def __init__(self, do: Callable[[Sequence[T]], Awaitable[Sequence[R]]], most: int = MOST_AT_ONCE) -> None:
         self._do = do
@@ -156,10 +144,7 @@ _Request = tuple[Sequence[T], "asyncio.Future[Sequence[R]]"]
 
 
 class _Queue(Generic[T, R]):
-    """The requests of one event loop that wait for the next batch, and the asyncio task that serves the batches.
-
-    A request is a pair: the items of one caller, and the future of their results.
-    """
+    """The requests of one event loop that wait for the next batch, and the task that serves the batches."""
 
     def __init__(self) -> None:
         self.waiting: list[_Request[T, R]] = []
@@ -178,10 +163,7 @@ INTERVAL = 5.0
 
 
 class Sweeping(Future[None]):
-    """A future that completes when the sweeper thread, which deletes expired items, ends; cancelling stops the thread.
-
-    ``await`` returns an asyncio future for the end of the thread, as in LangGraph's async stores.
-    """
+    """A future that completes when the sweeper thread ends; cancelling it stops the thread."""
 
     def __await__(self) -> Generator[None, None, asyncio.Future[None]]:
         yield from ()
@@ -201,10 +183,7 @@ class Sweeper:
         self._ended = Sweeping()
 
     def start(self, minutes: float | None = None) -> Sweeping:
-        """Start the thread, unless it runs already; return a future that is done when the thread ends.
-
-        *minutes*: the time between two sweeps; None or 0 means `INTERVAL`.
-        """
+        """Start the thread, unless it runs already; return a future that is done when the thread ends."""
         if self._thread is not None and self._thread.is_alive() and not self._stopping.is_set():
             return self._ended
         stopping, ended = threading.Event(), Sweeping()

@@ -38,14 +38,7 @@ LARGEST_PAGE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class ItemSelection:
-    """The conditions that stored items must meet to be returned by a query.
-
-    - *prefix*: the hash of a namespace that contains the items.
-    - *marks*: hashes of a field and its value that the items must have.
-    - *rest*: the part of the filter that is checked in Python.
-    - *alive*: a time in microseconds; items that expire before it are left out. 0 leaves out none.
-    - *rare*: one of *marks* that few items have, where the query starts; None starts at the namespace.
-    """
+    """The conditions that stored items must meet to be returned by a query."""
 
     prefix: str
     marks: list[str]
@@ -69,10 +62,7 @@ def find_rare_mark(marks: Iterable[str]) -> Flow[str | None]:
 
 
 def list_items(selection: ItemSelection, page: range, *, unranked: bool = False) -> Flow[list[Row]]:
-    """Return a page of the items that match *selection*, the most recently stored first.
-
-    *page*: the places of its items in the list of all. *unranked*: return only items without a vector.
-    """
+    """Return a page of the items that match *selection*, the most recently stored first."""
     if selection.rest:
         query = cypher.LIST_IDS if selection.rare is None else cypher.LIST_IDS_MARKED
         ids = _split_ids((yield from fetch(query, **selection.params(), unranked=unranked)))
@@ -95,10 +85,7 @@ def rank_items(selection: ItemSelection, vector: Vector, page: range) -> Flow[li
 
 
 def _nearest(selection: ItemSelection, vector: Vector, enough: int) -> Flow[list[Row]]:
-    """Return rows of id and score for up to *enough* items that match *selection*, nearest to *vector* first.
-
-    With many vectors the order is approximate, but it is the same for all pages of a list.
-    """
+    """Return rows of id and score for up to *enough* items that match *selection*, nearest to *vector* first."""
     if selection.rest:
         query = cypher.RANK_IDS if selection.rare is None else cypher.RANK_IDS_MARKED
         ids = _split_ids((yield from fetch(query, **selection.params(), vector=vector)))
@@ -154,10 +141,7 @@ def _filter_ids(ids: Sequence[str], rest: codec.Filter, enough: int) -> Flow[lis
 
 
 def _fetch_in_order(ids: Sequence[str], rest: codec.Filter, query: str, **params: Any) -> Flow[list[Row]]:
-    """Run *query*, and return its rows in the order of *ids*, without deleted items and those that do not match *rest*.
-
-    *rest*: a filter that is checked in Python. *params*: further query parameters.
-    """
+    """Run *query*, and return its rows in the order of *ids*, without those that do not match *rest*."""
     rows = (yield from fetch(query, ids=ids, **params)) if ids else []
     matches = codec.compile_filter(rest)
     by_id = {row["id"]: row for row in rows if not rest or matches(codec.parse_stored_json(row["value"]))}
@@ -165,10 +149,7 @@ def _fetch_in_order(ids: Sequence[str], rest: codec.Filter, query: str, **params
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return the fraction (0 to 1) of all stored vectors that belong to items in the namespace with the hash *prefix*.
-
-    The result is None if the namespace has at most `COMPARED` vectors.
-    """
+    """Return the fraction (0 to 1) of all stored vectors that belong to items under the namespace *prefix*."""
     total = yield from fetch(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
         return None
@@ -192,7 +173,7 @@ FURTHEST = 10**9
 def validate_op(op: Op) -> Look:
     """Return *op*, a read operation of LangGraph's store, unchanged if its arguments are valid.
 
-    Errors: `InputError` for an invalid limit, offset, filter or query; LangGraph's `InvalidNamespaceError`.
+    Errors: `InputError`, `InvalidNamespaceError`.
     """
     if not isinstance(op, Look):
         raise InputError(f"op must be a GetOp, SearchOp, ListNamespacesOp or PutOp, got {type(op).__name__}")
@@ -215,11 +196,7 @@ def validate_op(op: Op) -> Look:
 
 
 def answer(ops: Sequence[Look], *, indexed: bool, omit_expired: bool) -> Flow[list[Result]]:
-    """Run read operations of LangGraph's store, and return their results in the same order.
-
-    *indexed*: whether the store has vectors; without vectors, a search returns the latest items. *omit_expired*: leave
-    out expired items.
-    """
+    """Run read operations of LangGraph's store, and return their results in the same order."""
     alive = (yield from now()) if omit_expired else 0
     queries = list(dict.fromkeys(op.query for op in ops if isinstance(op, SearchOp) and op.query)) if indexed else []
     vectors: dict[str | None, Vector] = dict(zip(queries, (yield from embed(queries, role="query")), strict=True))

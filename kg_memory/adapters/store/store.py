@@ -94,10 +94,7 @@ class KGStore(Closing, base.BaseStore):
         return results
 
     def _slowest_kind(self, looks: Sequence[Look]) -> str:
-        """Return ``"search"`` if a search by meaning is in *looks*, ``"get"`` if all only get an item, else ``"list"``.
-
-        Only operations of the same kind are batched together, so that a fast one does not wait for a slow one.
-        """
+        """Return ``"search"`` if *looks* has a search by meaning, ``"get"`` if all get an item, else ``"list"``."""
         if self.index_config is not None and any(isinstance(op, base.SearchOp) and op.query for op in looks):
             return "search"
         return "get" if all(isinstance(op, base.GetOp) for op in looks) else "list"
@@ -145,10 +142,7 @@ class KGStore(Closing, base.BaseStore):
         return self._without_queries(applying) if any(change.value is None for change in changes) else applying
 
     def _without_queries(self, flow: Flow[T]) -> Flow[T]:
-        """Run *flow*, a generator that deletes items, and return its result.
-
-        Afterwards, delete the server's query log, because it contains the text of the items.
-        """
+        """Run *flow*, a generator that deletes items, and return its result."""
         result = yield from flow
         yield from drop_stream(self._driver.store.key(self.name))
         return result

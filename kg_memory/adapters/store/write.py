@@ -33,11 +33,7 @@ SWEPT_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """A validated put of an item, or its deletion if *value* is None.
-
-    *id*: a hash of namespace and key. *text*: the value as JSON. *ttl*: the lifetime in microseconds. *texts*: the
-    texts to embed.
-    """
+    """A validated put of an item, or its deletion if *value* is None."""
 
     id: str
     namespace: Labels
@@ -51,8 +47,7 @@ class ItemChange:
 def to_item_change(op: PutOp, fields: Sequence[str] | None) -> ItemChange:
     """Validate a put operation of LangGraph's store, and return it as an `ItemChange`.
 
-    *fields*: the paths to embed if *op* names none, such as ``["text"]``; None embeds nothing. Errors: `InputError` for
-    an invalid value, TTL or index; LangGraph's `InvalidNamespaceError`.
+    Errors: `InputError`, `InvalidNamespaceError`.
     """
     namespace, key = validate_labels(op.namespace), str(op.key)
     validate_op_namespace(op)
@@ -66,11 +61,7 @@ def to_item_change(op: PutOp, fields: Sequence[str] | None) -> ItemChange:
 
 
 def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the texts in *value* to convert to embedding vectors, without duplicates: ``("Ann likes skiing",)``.
-
-    *fields*: the paths to embed if *op* names none, such as ``["text"]``; None embeds nothing. Errors: `InputError` for
-    an invalid ``op.index``.
-    """
+    """Return the texts in *value* to convert to embedding vectors, without duplicates: ``("Ann likes skiing",)``."""
     paths = fields if op.index is None else op.index
     if paths is None or paths is False:
         return ()
@@ -82,10 +73,7 @@ def texts(op: PutOp, value: Mapping[str, Any], fields: Sequence[str] | None) -> 
 
 
 def apply_changes(changes: Iterable[ItemChange]) -> Flow[None]:
-    """Write puts and deletions of items to the database, with the vectors of their texts.
-
-    If an item is changed several times, only the last change counts.
-    """
+    """Write puts and deletions of items to the database, with the vectors of their texts."""
     last: dict[str, ItemChange] = {}
     for item in changes:
         last.pop(item.id, None)
