@@ -38,11 +38,7 @@ Level = list[list[int]]
 
 
 class Links(NamedTuple):
-    """The entities and facts of a namespace, in which communities (groups of connected entities) are detected.
-
-    `entities`: ids, oldest first. `facts`: for each fact id, the indexes of its entities in `entities`. `stored`:
-    community ids by entity id. `wholes`: for each community id, the id of the community one level up.
-    """
+    """The entities and facts of a namespace, in which communities (groups of connected entities) are detected."""
 
     entities: list[str]
     facts: dict[str, tuple[int, ...]]
@@ -51,10 +47,7 @@ class Links(NamedTuple):
 
 
 def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Detect the communities (groups of connected entities) of a namespace: step 1 of a refresh.
-
-    Returns `groups` (communities), `strayed` (outdated memberships), `drift` (the share of changed entities), counts.
-    """
+    """Detect the communities (groups of connected entities) of a namespace: step 1 of a refresh."""
     links = yield from load_links()
     namespace = validate_namespace(state.get("namespace", DEFAULT_NAMESPACE))
     tries = state.get("tries") or 0  # the step runs again if another refresh saved first
@@ -64,10 +57,7 @@ def detect(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa
 
 
 def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
-    """Compare the detected communities, *groups*, with the stored ones in *links*, and return state updates.
-
-    Keys: `groups`, `strayed` (outdated memberships), `drift` (the share of entities whose community changed), counts.
-    """
+    """Compare the detected communities, *groups*, with the stored ones in *links*, and return state updates."""
     lowest = [community for community in groups if community["level"] == 0]
     community_of = {member: community["id"] for community in lowest for member in community["members"]}
     strayed: list[Membership] = [
@@ -85,10 +75,7 @@ def _compare_memberships(links: Links, groups: list[EntityCluster]) -> Update:
 
 
 def drift(stored: Mapping[str, str], detected: Mapping[str, str]) -> float | None:
-    """Return the share of entities, 0 to 1, whose community changed; None if no communities are stored.
-
-    Both arguments map entity ids to community ids. An entity that is in only one of them has changed, too.
-    """
+    """Return the share of entities, 0 to 1, whose community changed; None if no communities are stored."""
     if not stored:
         return None
     entities = stored.keys() | detected.keys()
@@ -127,10 +114,7 @@ def load_links() -> Flow[Links]:
 
 
 def _read_pages(last: str, page: str, take: Callable[[Row], None], **params: Any) -> Flow[None]:
-    """Run the query *page* for each range of node ids in turn, and call ``take(row)`` for each result row.
-
-    *last*: a query for the highest node id, where the ranges end. *params*: other query parameters.
-    """
+    """Run the query *page* for each range of node ids in turn, and call ``take(row)`` for each result row."""
     rows = yield from fetch(last)
     for ids in list_pages(rows[0]["last"] if rows else None, PAGE):
         for row in (yield from fetch(page, **ids, **params)):
@@ -149,10 +133,7 @@ class _Part(NamedTuple):
 
 
 def find_communities(namespace: str, links: Links, *, full: bool = False) -> list[EntityCluster]:
-    """Return the communities of all levels: level 0 groups entities, level 1 groups level-0 communities, and so on.
-
-    Detection starts from the stored communities in *links*, or from scratch with *full*.
-    """
+    """Return the communities of all levels: level 0 groups entities, level 1 groups level-0 communities."""
     stored, wholes = ({}, {}) if full else (links.stored, links.wholes)
     joined: Collection[Sequence[int]] = links.facts.values()
     level = propagate(joined, {place: stored[id_] for place, id_ in enumerate(links.entities) if id_ in stored})
@@ -170,21 +151,14 @@ def find_communities(namespace: str, links: Links, *, full: bool = False) -> lis
 
 
 def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]:
-    """Convert links between nodes to links between the communities of the nodes: ``[(2, 3)]`` -> ``[(0, 1)]``.
-
-    *level*: the members of each community, here ``[[1, 2], [3, 4]]``. Links inside one community are left out.
-    """
+    """Convert links between nodes to links between the communities of the nodes: ``[(2, 3)]`` -> ``[(0, 1)]``."""
     place_of = {member: place for place, members in enumerate(level) for member in members}
     connected = ({place_of[node] for node in link if node in place_of} for link in links)
     return [tuple(places) for places in connected if len(places) > 1]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return a record (id, member ids, hash of members and facts) for each of *communities*, in the same order.
-
-    *communities*: for each community, the indexes of its members in `links.entities`. Its member ids are ordered by
-    their number of facts inside the community, highest first.
-    """
+    """Return a record (id, member ids, hash of members and facts) for each of *communities*."""
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
     shares: Counter[int] = Counter()
@@ -222,10 +196,7 @@ def _group_parts(namespace: str, links: Links, below: Sequence[_Part], places: S
 
 
 def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
-    """Return a hash of a community's *members* and of the *facts* between them (ids), to detect changes.
-
-    For a higher-level community, pass the fingerprints of its members as *facts*.
-    """
+    """Return a hash of a community's *members* and of the *facts* between them, to detect changes."""
     text = "\n".join(("members", *sorted(members), "facts", *sorted(facts)))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -234,10 +205,7 @@ def fingerprint(members: Iterable[str], facts: Iterable[str]) -> str:
 
 
 def propagate(links: Iterable[Sequence[int]], before: Mapping[int, Hashable] | None = None) -> Level:
-    """Return the communities of the nodes in *links*, found by label propagation: ``[[0, 1, 4], [2, 3]]``.
-
-    *links*: lists of connected nodes. *before*: the former community of each node, to start from.
-    """
+    """Return the communities of the nodes in *links*, found by label propagation: ``[[0, 1, 4], [2, 3]]``."""
     near = _count_links(links)
     labels = _propagate_from(near, before) if before else _propagate_labels(near)
     communities: Level = []
@@ -283,10 +251,7 @@ def _propagate_from(near: Neighbours, before: Mapping[int, Hashable]) -> dict[in
 
 
 def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool = False) -> dict[int, int]:
-    """Run up to *rounds* rounds of label propagation: each node gets the most frequent label of its neighbours.
-
-    *stay*: on a tie, a node keeps its label. *labels* is changed in place and returned.
-    """
+    """Run up to *rounds* rounds of label propagation: each node gets the most frequent label of its neighbours."""
     order = sorted(near)
     due = set(order)
     for _ in range(rounds):
@@ -303,10 +268,7 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
-    """Return the label to which a node has most links; on a tie, *own* if it is one of them, else the smallest.
-
-    *near*: the number of links from the node to each neighbour. *labels*: the label of each node.
-    """
+    """Return the label to which a node has most links; on a tie, *own* or else the smallest."""
     weights: dict[int, int] = defaultdict(int)
     for node, links in near.items():
         weights[labels[node]] += links

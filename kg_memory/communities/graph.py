@@ -57,11 +57,7 @@ def _after_save(state: CommunitiesState) -> Literal["again", "done"]:
 
 
 def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
-    """Step 2 of a refresh: find the detected communities (clusters of entities) that differ from the stored ones.
-
-    Returns state keys, among them `groups` (communities with changed members or facts; with ``full``, all), `unchanged`
-    (the number of other communities) and `removed` (ids of stored communities that were not detected again).
-    """
+    """Step 2 of a refresh: find the detected communities that differ from the stored ones."""
     rows = yield from fetch(cypher.STORED)
     stored = {row["id"]: row["fingerprint"] for row in rows[0]["stored"]} if rows else {}
     groups = state["groups"]
@@ -80,9 +76,7 @@ def compare(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noq
 def save(state: CommunitiesState, settings: Settings) -> Flow[Update]:  # noqa: ARG001 - steps have one shape
     """Step 4 of a refresh: write all changes in one query, unless another refresh has saved since step 2.
 
-    If one has, nothing is written, and `tries` is increased, so that the graph starts again at `detect`.
-
-    Errors: `DatabaseUnavailable` after `TRIES` attempts.
+    Errors: `DatabaseUnavailable`.
     """
     summaries = state["summaries"]
     vectors = yield from embed([summary["name"] for summary in summaries])

@@ -103,10 +103,7 @@ class CommunitiesState(CommunitiesInput, total=False):
 
 
 def read_refresh(state: Row) -> CommunityRefresh:
-    """Return the result of a refresh of communities, from the final *state* of its graph.
-
-    For example ``CommunityRefresh(communities=12, changed=3, removed=1, ...)``, with the model calls and tokens used.
-    """
+    """Return the result of a refresh of communities, from the final *state* of its graph."""
     return CommunityRefresh(
         communities=state["communities"],
         levels=state["levels"],
@@ -122,9 +119,7 @@ def read_refresh(state: Row) -> CommunityRefresh:
 def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[list[Community]]:
     """Return the stored communities of *level*, or of all levels if it is None, the highest and largest first.
 
-    Level 0 has communities of entities, level 1 communities of these, and so on. Each has the names of its members. The
-    first *skip* communities are left out, and at most *limit* are returned. Errors: `InputError` if a number is not
-    valid.
+    Errors: `InputError`.
     """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     level = None if level is None else validate_count("level", level, 0)
@@ -132,10 +127,7 @@ def list_communities(limit: int, skip: int, level: int | None = None) -> Flow[li
 
 
 def get_card(name: str, limit: int) -> Flow[CommunityCard | None]:
-    """Return a community with its members and up to *limit* of its latest facts; None if it does not exist.
-
-    *name*: its id, or the beginning of its name. Errors: `InputError` for an invalid *limit*.
-    """
+    """Return a community with its members and up to *limit* of its latest facts; None if it does not exist."""
     matches = yield from fetch(cypher.FIND, name=replace_unstorable(name))
     stored = (yield from fetch(cypher.ONE, id=matches[0]["id"])) if matches else []
     if not stored:
@@ -165,19 +157,13 @@ def _to_community(row: Row) -> Community:
 
 
 def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether a refresh of communities is due: *interval* messages were added since the last refresh.
-
-    Of several concurrent callers, only one gets True.
-    """
+    """Return whether a refresh of communities is due: *interval* messages were added since the last refresh."""
     return bool((yield from write(cypher.CLAIM, interval=interval, now=(yield from now()))))
 
 
 @contextmanager
 def log_refresh_failure() -> Iterator[None]:
-    """Context manager that logs an error of an automatic community refresh instead of raising it.
-
-    The message that triggered the refresh is already stored, and the next refresh makes up for the failed one.
-    """
+    """Context manager that logs an error of an automatic community refresh instead of raising it."""
     try:
         yield
     except KGMemoryError as error:

@@ -55,10 +55,7 @@ class _Description(NamedTuple):
 
 
 def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
-    """Step 3 of a refresh of communities: return the model's summaries of the changed communities in *state*.
-
-    The result is ``{"summaries": [...], "questions": 5}``, with the number of questions to the model so far.
-    """
+    """Step 3 of a refresh of communities: return the model's summaries of the changed communities in *state*."""
     instant = yield from now()
     most = settings.max_community_bytes
     summaries: dict[str, Summary] = {}
@@ -78,11 +75,7 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 
 
 def _to_summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the record to store for the community *group*: its id, name, summary and fingerprint.
-
-    The fingerprint is "", so that the next refresh asks the model again, if fixed rules wrote *description* or the
-    summary of a community in *group*. *summaries*: the new summaries so far, by community id.
-    """
+    """Return the record to store for the community *group*: its id, name, summary and fingerprint."""
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
     rests_on_rules = any(summaries[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in summaries)
@@ -93,12 +86,7 @@ def _to_summary(group: EntityCluster, description: _Description, summaries: Mapp
 def _read_texts(
     groups: Sequence[EntityCluster], instant: int, summaries: Mapping[str, Summary], most: int
 ) -> Flow[list[Parts]]:
-    """Return the texts that the model has to summarise for each of *groups* (communities), split into parts.
-
-    A part fits into one prompt of about *most* bytes: ``[{"entity": "Ann", ...}, {"fact": "Ann works at Acme"}]``.
-    *instant*: when the facts must be true, in microseconds since the epoch. *summaries*: the new summaries so far, by
-    community id.
-    """
+    """Return the texts to summarise for each of *groups* (communities), split into parts that fit into a prompt."""
     material: list[Parts] = []
     for start in range(0, len(groups), PAGE):
         page = groups[start : start + PAGE]
@@ -124,11 +112,7 @@ def _part_texts(group: EntityCluster, summaries: Mapping[str, Summary]) -> Flow[
 
 
 def batch(material: Sequence[Parts], most: int) -> list[list[int]]:
-    """Group communities into prompts: ``[[0, 1, 2], [3], [4, 5]]``, lists of indexes in *material*.
-
-    A prompt has at most `TOGETHER` communities and *most* bytes of text; a larger community has its own prompt.
-    *material*: the texts about each community.
-    """
+    """Group communities into prompts: ``[[0, 1, 2], [3], [4, 5]]``, lists of indexes in *material*."""
     batches: list[list[int]] = []
     current: list[int] = []
     room = 0
@@ -166,11 +150,7 @@ def _count_questions(flow: Flow[T]) -> Flow[tuple[T, int]]:
 
 
 def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description]]:
-    """Return a name and a summary for each of *communities*, if possible from a single model call.
-
-    The model is asked again about each community that the answer omits or repeats. *most*: the maximum size of a prompt
-    in bytes.
-    """
+    """Return a name and a summary for each of *communities*, if possible from a single model call."""
     answers = (yield from _describe_together(communities)) if len(communities) > 1 else {}
     descriptions = []
     for number, parts in enumerate(communities, 1):
@@ -179,11 +159,7 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
 
 
 def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
-    """Ask the model about all *communities* at once; return ``{1: description, 2: ...}``, numbered from 1.
-
-    Communities that the answer omits or repeats are left out. The result is ``{}`` if the model fails. Errors:
-    `ModelUnavailable`.
-    """
+    """Ask the model about all *communities* at once; return ``{1: description, 2: ...}``, numbered from 1."""
     whole = [items for [items] in communities]
     try:
         answer = yield from _ask(whole)
@@ -203,7 +179,7 @@ def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Descript
 def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
     """Return the name and summary of one community from the model or, if it gives no valid answer, from rules.
 
-    *parts*: texts about the community. *most*: the maximum size of a prompt in bytes. Errors: `ModelUnavailable`.
+    Errors: `ModelUnavailable`.
     """
     try:
         return (yield from _reduce(parts, most))
@@ -217,11 +193,7 @@ def _describe_one(parts: Parts, most: int) -> Flow[_Description]:
 
 
 def _reduce(parts: Parts, most: int) -> Flow[_Description]:
-    """Return the model's description of one community; each of *parts* (texts about it) is read in a call of its own.
-
-    If there are several parts, further calls summarise the answers, until one is left. *most*: the maximum size of a
-    prompt in bytes.
-    """
+    """Return the model's description of one community, whose texts are read in *parts*, a call for each."""
     while True:
         descriptions: list[Item] = []
         for part in parts:
@@ -244,10 +216,7 @@ def _complete(answered: Description, items: Sequence[Item]) -> _Description:
 
 
 def pack_items(items: Sequence[Item], most: int) -> list[list[Item]]:
-    """Split *items* (texts for a prompt) into lists of at least two items and at most about *most* bytes.
-
-    The last list may have fewer items. A text longer than ``most // SHARE`` bytes is cut.
-    """
+    """Split *items* (texts for a prompt) into lists of at least two items and at most about *most* bytes."""
     parts: list[list[Item]] = [[]]
     size = 0
     for whole in items:
