@@ -13,10 +13,7 @@ LEFT_OUT = frozenset({"", "null", "none", "undefined", "n/a"})
 
 
 def is_left_out(value: object) -> bool:
-    """Return whether *value* means that an optional argument is missing: None, blank text, ``"null"`` or ``"none"``.
-
-    ``"undefined"`` and ``"n/a"`` count too. Upper and lower case do not matter.
-    """
+    """Return whether *value* means that an optional argument is missing: None, blank text, ``"null"``, ``"none"``."""
     return value is None or (isinstance(value, str) and value.strip().casefold() in LEFT_OUT)
 
 
@@ -50,10 +47,7 @@ class Arguments(BaseModel):
 
 
 def _correct_value(annotation: Any, value: Any) -> Any:
-    """Convert the text *value* if the type *annotation* is a list or an object: ``"[1]" -> [1]``, ``"a" -> ["a"]``.
-
-    A value that is no text, or text where *annotation* allows text, is returned unchanged.
-    """
+    """Convert the text *value* if the type *annotation* is a list or an object: ``"[1]" -> [1]``, ``"a" -> ["a"]``."""
     if not isinstance(value, str):
         return value
     kinds = {get_origin(kind) or kind for kind in _alternatives(annotation)}
@@ -68,10 +62,7 @@ def _correct_value(annotation: Any, value: Any) -> Any:
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
-    """Yield the types in the union *annotation*, or *annotation* itself: ``int | None`` gives ``int`` and ``NoneType``.
-
-    `Annotated` is removed: ``Annotated[int, ...]`` gives ``int``.
-    """
+    """Yield the types in the union *annotation*: ``int | None`` gives ``int`` and ``NoneType``."""
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         for kind in get_args(annotation):

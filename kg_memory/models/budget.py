@@ -143,11 +143,7 @@ NO_BUDGET = Budget()
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A group of model calls that are skipped once most of a budget is spent, to save the rest for other calls.
-
-    `prompts`: the names of the prompts of these calls. `share`: the part of the day's or namespace's budget, from 0 to
-    1, after which they are skipped.
-    """
+    """A group of model calls that are skipped once most of a budget is spent, to save the rest for other calls."""
 
     name: str
     prompts: tuple[str, ...]

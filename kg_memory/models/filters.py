@@ -91,10 +91,7 @@ def field_of(comparison: FieldComparison) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class FieldComparison:
-    """A test of one field in a filter: ``{"trust": {"$gte": 0.5}}`` is ``FieldComparison("trust", "$gte", 0.5)``.
-
-    The value of ``$in`` and ``$nin`` is a tuple. Times are ISO 8601 text in UTC.
-    """
+    """A test of one field in a filter: ``{"trust": {"$gte": 0.5}}`` is ``FieldComparison("trust", "$gte", 0.5)``."""
 
     field: str
     operator: str
@@ -136,9 +133,9 @@ Filter = Fields | AllOf | AnyOf | Not
 
 
 def parse_filter(where: Mapping[str, Any] | None) -> Filter | None:
-    """Parse the dict *where*, such as ``{"speaker": "Ann"}``, and return the filter; None for an empty dict or None.
+    """Parse the dict *where*, such as ``{"speaker": "Ann"}``, and return the filter; None for an empty one.
 
-    Raises `InputError`, which names the invalid part and its valid values.
+    Errors: `InputError`, which names the invalid part and its valid values.
     """
     return None if where is None or where == {} else _Parser().filter(where)
 

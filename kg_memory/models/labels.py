@@ -56,10 +56,7 @@ def read_labels(labels: Mapping[str, Any] | None) -> Labels:
 
 
 def check_most(labels: Any) -> Any:
-    """Return *labels* unchanged; raise `ValueError` if they have far too many values: over ten times `MOST_LABELS`.
-
-    This quick check comes first because validating each value is slow.
-    """
+    """Return *labels*; raise `ValueError` if they have over ten times `MOST_LABELS` values."""
     if isinstance(labels, Mapping):
         count = sum(len(_to_tuple(value)) for value in labels.values())
         if count > 10 * MOST_LABELS:
