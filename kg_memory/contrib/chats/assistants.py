@@ -37,11 +37,7 @@ def _is_chatgpt(value: Json) -> bool:
 
 
 def _read_chatgpt(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
-    """Yield the user and assistant messages of a ChatGPT conversation, as episodes (messages to store) in *thread*.
-
-    *conversation* is one object of conversations.json. Its messages form a tree. Only the branch that leads to the
-    current message is read, without older versions of edited messages and answers.
-    """
+    """Yield the user and assistant messages of the current branch of a ChatGPT conversation, as episodes."""
     for node in branch(conversation["mapping"], conversation.get("current_node"), "parent"):
         message = node.get("message")
         if not isinstance(message, Mapping):
@@ -130,10 +126,7 @@ def _is_assistants(message: Json) -> bool:
 
 
 def _unfold_assistants(document: Any) -> list[Json]:
-    """Return the threads in an export of OpenAI's Assistants API: ``[{"id": "thread_1", "messages": [...]}]``.
-
-    *document* is a list of messages, a page of the API, or a list of pages.
-    """
+    """Return the threads in an export of OpenAI's Assistants API: ``[{"id": "thread_1", "messages": [...]}]``."""
     if isinstance(document, Mapping):
         inside = first(document, "messages", "data")
         messages = objects(first(inside, "data") if isinstance(inside, Mapping) else inside)

@@ -45,11 +45,7 @@ def is_archive(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[tuple[Path, File]]:
-    """Return the JSON and text files in the folder or zip *path*, as a list of (path, file to open), sorted by path.
-
-    The file to open is a `Path` or, in a zip, a `zipfile.Path`. Hidden files are skipped. Errors: `InputError` for a
-    zip that is broken, encrypted or too large, or contains a path that leads outside.
-    """
+    """Return (path, file to open) for each JSON and text file in the folder or zip *path*, sorted by path."""
     if path.is_dir():
         inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
         return [(each, each) for each in inside if not _is_hidden(each.relative_to(path).parts)]
@@ -71,8 +67,7 @@ def _is_hidden(parts: Iterable[str]) -> bool:
 def _check_members(path: Path, members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
     """Return the JSON and text files among *members*, the entries of the zip file *path*.
 
-    Errors: `InputError` if the zip has too many or too large files, is encrypted, or contains a path that leads
-    outside.
+    Errors: `InputError`.
     """
     if len(members) > MOST_MEMBERS:
         raise InputError(f"{path} has {len(members)} files, and the limit is {MOST_MEMBERS}: unpack only the chats")
@@ -148,7 +143,7 @@ def lines_of(path: File, report: Callable[[InputError], None]) -> Iterator[tuple
 def whole_text(path: File) -> str:
     """Return the whole text of a file, decoded according to its byte order mark or else as UTF-8.
 
-    Errors: `InputError` if the file is unreadable or cannot be decoded.
+    Errors: `InputError`.
     """
     try:
         with path.open("rb") as file:

@@ -35,10 +35,7 @@ _NO_NAME = re.compile(
 
 
 def is_chat(lines: Iterable[str]) -> bool:
-    """Return whether *lines* look like a text chat ("Ann: hello").
-
-    At least half of the lines must begin with time stamps, or with speakers who occur several times.
-    """
+    """Return whether *lines* look like a text chat ("Ann: hello")."""
     spoken = [split_line(line) for line in lines if line.strip()]
     speakers = [speaker for _, speaker, _ in spoken if speaker]
     stamped = sum(stamp is not None for stamp, _, _ in spoken)
@@ -145,10 +142,7 @@ def find_messages(document: Any) -> list[Any] | None:
 
 
 def read_messages(document: Any, thread: str, report: Report) -> Iterator[EpisodeInput]:
-    """Yield the user and assistant messages in *document*, a list of OpenAI or LangChain messages, as episodes.
-
-    System prompts, tool calls and tool results are skipped. *thread* is used for messages that do not name a thread.
-    """
+    """Yield the user and assistant messages in *document*, a list of OpenAI or LangChain messages, as episodes."""
     for number, message in enumerate(find_messages(document) or [], start=1):
         try:
             episode = from_record(_plain(message))
@@ -162,8 +156,7 @@ def read_messages(document: Any, thread: str, report: Report) -> Iterator[Episod
 def _plain(message: Any) -> Mapping[str, Any]:
     """Convert an OpenAI or LangChain message to a dict with "role" and "content" at its top level.
 
-    ``{"type": "human", "data": {"content": "Hi"}} -> {"content": "Hi", "role": "user"}``. Errors: `InputError` for any
-    other value.
+    Errors: `InputError`.
     """
     if is_langchain(message):
         fields = message.get("kwargs") or message.get("data") or message
@@ -191,12 +184,7 @@ def _is_sample(value: Any) -> bool:
 
 
 def read_locomo(document: Any, thread: str, report: Report) -> Iterator[EpisodeInput]:
-    """Yield all messages of *document*, a file of the LoCoMo data set, as episodes.
-
-    The thread of a message is ``<sample_id>/session_<n>``, and its id is ``<sample_id>/<dia_id>``; *thread* replaces a
-    missing sample_id. Each message is dated a minute after the one before it; the first has the start time of its
-    session. Captions of photos are appended to the text.
-    """
+    """Yield all messages of *document*, a file of the LoCoMo data set, as episodes."""
     for number, sample in enumerate(samples(document) or [], start=1):
         name = str(sample.get("sample_id") or f"{thread}-{number}")
         conversation = sample["conversation"]
@@ -300,11 +288,7 @@ _WIDEST = 20
 
 
 def looks_like_chat(value: Any, depth: int = 0) -> bool:
-    """Return whether *value*, JSON in an unknown format, seems to contain chat messages.
-
-    It does if an object has a text together with an author or a time, or if a list under a key like "messages" contains
-    sentences. *depth* is how deeply *value* is nested; the search ends at `_DEEPEST`.
-    """
+    """Return whether *value*, JSON in an unknown format, seems to contain chat messages."""
     if depth > _DEEPEST:
         return False
     if isinstance(value, list):

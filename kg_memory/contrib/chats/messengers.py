@@ -32,10 +32,7 @@ def _unfold_telegram(document: Any) -> list[Json]:
 
 
 def _read_telegram(chat: Json, thread: Thread) -> Iterator[EpisodeInput]:
-    """Yield the messages of a chat in a Telegram export, as episodes (messages to store) in *thread*.
-
-    Service messages, such as "joined the group", are left out.
-    """
+    """Yield the messages of a chat in a Telegram export, as episodes (messages to store) in *thread*."""
     for message in objects(chat["messages"]):
         if message["type"] != "message":
             continue
@@ -53,10 +50,7 @@ def _read_telegram(chat: Json, thread: Thread) -> Iterator[EpisodeInput]:
 
 
 def _shared(message: Json) -> Iterator[tuple[str, object]]:
-    """Yield (kind, name) for the sticker, poll, contact and location of a Telegram message: ``("poll", "Lunch?")``.
-
-    The name is None or empty if the message has nothing of this kind.
-    """
+    """Yield (kind, name) for the sticker, poll, contact and location of a Telegram message: ``("poll", "Lunch?")``."""
     yield "sticker", first(message, "sticker_emoji")
     yield "poll", first(message.get("poll"), "question")
     contact = message.get("contact_information") or {}
@@ -94,10 +88,7 @@ def _unfold_slack(document: Any) -> list[Json]:
 
 
 def _read_slack(channel: Json, thread: Thread) -> Iterator[EpisodeInput]:
-    """Yield the messages of a Slack channel; a message and its replies have a thread of their own.
-
-    `thread.names` maps the ids of users to their user records.
-    """
+    """Yield the messages of a Slack channel; a message and its replies have a thread of their own."""
     for message in sorted(channel["messages"], key=lambda message: float(message["ts"])):
         files = objects(message.get("files"))
         if message.get("subtype") not in (None, "", *_SLACK_SAID) or message.get("hidden"):
@@ -137,11 +128,7 @@ def _slack_name(user: Any) -> str | None:
 
 
 def _unlink(users: Mapping[str, Json], match: re.Match[str]) -> str:
-    """Convert a link or mention in a Slack message to text: ``<@U1>`` -> "@Ann".
-
-    ``<https://a.org|docs>`` -> "docs (https://a.org)". *users*: user records by id. *match*: its two groups are the
-    target, such as "@U1", and the label or None.
-    """
+    """Convert a link or mention in a Slack message to text: ``<@U1>`` -> "@Ann"."""
     target, label = match.groups()
     if target.startswith("@"):
         return f"@{_slack_name(users.get(target[1:])) or label or target[1:]}"

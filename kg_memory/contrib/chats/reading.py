@@ -29,10 +29,7 @@ CHATS: Mapping[str, records.Chat] = {chat.name: chat for chat in (*MESSENGERS, *
 
 @dataclass
 class _Part:
-    """One file to read: the file that the caller named, or a file inside the folder or zip that the caller named.
-
-    *wanted* is its format; None detects the format from the content. *names* maps Slack user ids to user records.
-    """
+    """One file to read: the file that the caller named, or a file inside a folder or zip."""
 
     path: Path
     file: File
@@ -62,12 +59,7 @@ class _Part:
 
 @dataclass
 class Reading:
-    """An iterable over the episodes (messages or texts) in a file, folder or zip. Each iteration reads the files again.
-
-    Invalid messages, and those with more than `max_content` characters, are left out and added to `problems` as
-    `InputError`s; with `strict`, the first one is raised. `at` is the time of undated messages. `wanted` is the format;
-    None detects it. `date_order` is the order of day, month and year in a WhatsApp chat ("dmy").
-    """
+    """An iterable over the episodes in a file, folder or zip; invalid messages are added to `problems`."""
 
     path: Path
     strict: bool = False
@@ -82,7 +74,7 @@ class Reading:
     def parts(self) -> list[_Part]:
         """The files to read: the path itself or, for a folder or zip, the files in it that contain conversations.
 
-        Errors: `InputError` if a folder or zip contains no conversation.
+        Errors: `InputError`.
         """
         if not is_archive(self.path):
             validate_file(self.path)
@@ -155,11 +147,7 @@ def read(
 ) -> Reading:
     """Return the episodes in the file, folder or zip at *path*, as an iterable `Reading`.
 
-    *format* is one of `FORMATS`; None detects it from the content. Lines and messages that cannot be read are left out
-    and listed in `Reading.problems`; with *strict*, the first one is raised. *at* is the time of undated content
-    (default: now). *date_order* is the order of day, month and year in a WhatsApp chat, such as "dmy". Contents of more
-    than *max_content* characters are refused. Errors: `InputError` for an unknown *format*, and during iteration for a
-    file that cannot be read.
+    Errors: `InputError`.
     """
     if format is not None:
         validate_choice("the format", format, FORMATS)
@@ -252,10 +240,7 @@ def _is_readable(record: records.Json) -> bool:
 
 
 def _read_chats(chat: records.Chat, document: Any, part: _Part, line: int | None = None) -> Iterator[EpisodeInput]:
-    """Yield the messages of all conversations in *document*, a chat export, each conversation in its own thread.
-
-    *line* is the line number of *document* in a JSON Lines file; None if it is the whole file.
-    """
+    """Yield the messages of all conversations in *document*, a chat export, each in its own thread."""
     conversations = chat.unfold(document)
     if not conversations:
         raise _not_of(part, f"{chat.name} conversation")

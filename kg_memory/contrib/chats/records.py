@@ -44,8 +44,7 @@ def is_message(record: Mapping[str, Any]) -> bool:
 def from_record(record: Any) -> EpisodeInput | None:
     """Convert a JSON object such as ``{"role": "user", "content": "Hi"}`` to a message to store.
 
-    Returns None for a system message, a tool message or an empty assistant message. Another JSON object is stored as
-    JSON. Errors: `InputError` for an invalid message.
+    Errors: `InputError`.
     """
     if not isinstance(record, Mapping):
         raise InputError(f'expected a JSON object such as {{"content": "..."}}, got {json_type(record)}')
@@ -99,7 +98,7 @@ def _first_of(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 def _text(record: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     """Return the value of the first of *keys* that is set in *record*, as text; None if none is set.
 
-    Errors: `InputError` for a value that is neither a text nor an integer.
+    Errors: `InputError`.
     """
     value = _first_of(record, keys)
     if value is None or isinstance(value, str):
@@ -151,11 +150,7 @@ def digest(*texts: str) -> str:
 
 @dataclass
 class Thread:
-    """One conversation of a chat export; its method `say` converts each message to an episode (message to store).
-
-    `source`: the format, such as "slack". `name`: the thread of the messages. `scope`: a part of their ids. `start`:
-    the time of an undated first message. `names`: user records by user id.
-    """
+    """One conversation of a chat export; its method `say` converts each message to an episode."""
 
     source: str
     name: str
@@ -193,11 +188,7 @@ class Thread:
 
 
 class Chat(NamedTuple):
-    """A format of JSON chat exports, with the functions that parse it.
-
-    `unfold`: returns the conversations in a JSON document. `read`: yields the messages of one conversation. `named`:
-    threads are named by the conversation's title, not its id.
-    """
+    """A format of JSON chat exports, with the functions that parse it."""
 
     name: str
     unfold: Callable[[Any], list[Json]]
@@ -206,11 +197,7 @@ class Chat(NamedTuple):
 
 
 def find_chats(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
-    """Return a function that finds the conversations in a JSON document: the objects for which *test* is true.
-
-    The document may be a conversation, a list of conversations, or an object with such a list under a key like
-    "conversations".
-    """
+    """Return a function that finds the conversations in a JSON document: the objects for which *test* is true."""
 
     def unfold(document: Any) -> list[Json]:
         """Return the conversations in *document*, a parsed JSON file; an empty list if there are none."""
@@ -224,7 +211,7 @@ def find_chats(test: Callable[[Json], bool]) -> Callable[[Any], list[Json]]:
 
 
 def first(record: Any, *keys: str) -> Any:
-    """Return the value of the first of *keys* that is set in *record*; None if none is, or *record* is not an object.
+    """Return the value of the first of *keys* that is set in *record*, or None.
 
     ``first({"name": "", "id": 7}, "name", "id") -> 7``
     """
@@ -233,10 +220,7 @@ def first(record: Any, *keys: str) -> Any:
 
 
 def names_in(record: Any, field: str, *keys: str) -> list[Any]:
-    """Return, for each object in the list ``record[field]``, the value of the first of *keys* that is set.
-
-    ``names_in({"files": [{"name": "a.jpg"}]}, "files", "name") -> ["a.jpg"]``
-    """
+    """Return, for each object in the list ``record[field]``, the value of the first of *keys* that is set."""
     return [first(each, *keys) for each in objects(first(record, field))]
 
 
@@ -270,10 +254,7 @@ def read_moment(value: Any) -> datetime | None:
 
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
-    """Return the messages from the root of a message tree to the message with the id *leaf*.
-
-    *nodes*: messages by id. *parent*: the key of the parent's id. If *leaf* is unknown, the last leaf is used.
-    """
+    """Return the messages from the root of a message tree to the message with the id *leaf*."""
     if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}
         latest = list(nodes)[::-1]
@@ -286,10 +267,7 @@ def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
 
 
 def date_beginning(items: Iterator[EpisodeInput]) -> Iterator[EpisodeInput]:
-    """Set the times of undated messages at the start of a conversation, and yield all messages.
-
-    *items* are the messages. The new times are a microsecond apart, just before the time of the first dated message.
-    """
+    """Set the times of undated messages at the start of a conversation, and yield all messages."""
     undated: list[EpisodeInput] = []
     for item in items:
         if item.at is None:

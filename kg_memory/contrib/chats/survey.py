@@ -15,10 +15,7 @@ _SHOWN_SPEAKERS = 10
 
 @dataclass(frozen=True)
 class Survey:
-    """Figures about a chat file: its numbers of conversations and messages, its speakers, and its first and last time.
-
-    `speakers` are sorted by their number of messages, most first.
-    """
+    """Figures about a chat file: its numbers of conversations and messages, its speakers, and its time range."""
 
     path: str
     format: str

@@ -55,10 +55,7 @@ class Stamp(NamedTuple):
     time: timedelta
 
     def at(self, order: DateOrder) -> datetime | None:
-        """Return the time of the stamp, reading day, month and year as *order* says ("dmy"); None for an invalid date.
-
-        Years before 2000 are invalid. Years after 2400 are read as years of the Buddhist calendar.
-        """
+        """Return the time of the stamp, in the order of day, month and year *order* ("dmy"), or None."""
         day, month, year = (int(self.numbers[order.index(part)]) for part in "dmy")
         year += 2000 if year < 100 else 0
         year -= 543 if year > 2400 else 0
@@ -140,11 +137,7 @@ def _open(line: str, heads: Iterable[re.Pattern[str]]) -> tuple[re.Pattern[str],
 
 
 def read_whatsapp(lines: Iterable[Line], path: Path, order: DateOrder | None, report: Report) -> Iterator[EpisodeInput]:
-    """Yield the messages of a WhatsApp chat as episodes (messages to store), without system and deleted messages.
-
-    *lines* are pairs (line number, text). The thread is named after the file *path*. *order* is the order of day, month
-    and year, such as "dmy"; None infers it from all time stamps. Errors: `InputError` if it cannot be inferred.
-    """
+    """Yield the messages of a WhatsApp chat as episodes, without system and deleted messages."""
     said: list[_Said] = []
     heads: Iterable[re.Pattern[str]] = _HEADS
     for number, line in lines:
@@ -195,10 +188,7 @@ def _content(said: _Said) -> str:
 
 
 def infer_order(said: list[_Said], path: Path) -> DateOrder:
-    """Guess the order of day, month and year in the dates of a chat from all its messages, and return it: "dmy".
-
-    Errors: `InputError` if day and month are still ambiguous; its message names the file *path*.
-    """
+    """Guess the order of day, month and year in the dates of a chat: "dmy". Errors: `InputError` if ambiguous."""
     # Drop orders with dates in the future, then with more steps back in time, then with fewer matching file names.
     latest = datetime.now(UTC) + timedelta(days=2)
     times: dict[DateOrder, list[datetime]] = {}
@@ -225,10 +215,7 @@ def infer_order(said: list[_Said], path: Path) -> DateOrder:
 
 
 def _count_named(said: list[_Said], order: DateOrder) -> int:
-    """Count the attachments in *said* whose name has the date of their message, such as "IMG-20240501-WA0001.jpg".
-
-    *order*: the assumed order of day and month. The count is highest for the right one.
-    """
+    """Count the attachments in *said* named by the date of their message, such as "IMG-20240501-WA0001.jpg"."""
     count = 0
     for each in said:
         if (match := _FILE_DATE.search(each.text)) and (at := each.stamp.at(order)):
