@@ -58,11 +58,7 @@ class Judge:
         self.name = RULES if asker is None else asker.name
 
     def judge(self, question: Question, answer: str) -> Verdict:
-        """Return the scores of *answer*, each from 0 to 1: ``{"strict": 0.0, "lenient": 1.0}``.
-
-        They come from the judge model or, for some questions, from rules. A score is ``None`` if the reply of the model
-        could not be parsed. Raises the errors of `Asker.ask` if a model is asked.
-        """
+        """Return the scores of *answer*, each from 0 to 1: ``{"strict": 0.0, "lenient": 1.0}``."""
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
             exact = judge_by_rules(question, answer)
@@ -82,11 +78,7 @@ class Judge:
         return len(self.modes)
 
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
-        """Let the model score *answer* by each requirement of the rubric, and combine the scores.
-
-        "strict" is the share of requirements that are fully met, "lenient" the mean score, and "order", for ordered
-        requirements, the score of `_read_order`. If a score of a requirement cannot be parsed, all are None.
-        """
+        """Let the model score *answer* by each requirement of the rubric, and combine the scores."""
         scores = [self._ask_score(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]
         if len(read) < len(scores):
@@ -100,10 +92,7 @@ class Judge:
         return verdict
 
     def _ask_score(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Send *question*, a prompt, to the judge model; return the score that *read* finds in its reply.
-
-        If *read* returns ``None``, the model is asked once more. ``None``: no score was found, or there is no model.
-        """
+        """Send *question*, a prompt, to the judge model; return the score that *read* finds in its reply."""
         if self._asker is None:
             return None
         found = read(self._asker.ask(question))
@@ -121,11 +110,7 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Score the order in which an answer tells the events of a rubric: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0.
-
-    *reply*: the event numbers in that order, as the judge model lists them; only 1 to *count* are valid, and "-" means
-    none. The score is the share of pairs in the right order. ``None``: the reply could not be parsed.
-    """
+    """Score the order in which an answer tells the events of a rubric: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0."""
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
     order = [number for number in dict.fromkeys(numbers) if 0 < number <= count]
     if not order:
@@ -134,12 +119,7 @@ def _read_order(reply: str, count: int) -> float | None:
 
 
 def judge_by_rules(question: Question, answer: str) -> dict[str, float]:
-    """Compare *answer* with the expected answer word by word: ``{"strict": 0.0, "lenient": 1.0}``.
-
-    Strict is 1.0 if they are equal, ignoring case, articles, punctuation and the form of dates and numbers. Lenient is
-    1.0 if *answer* contains the words of the expected answer, adjacent and in order. Multiple choice and questions
-    without an answer have a rule of their own, and two equal scores.
-    """
+    """Compare *answer* with the expected answer word by word: ``{"strict": 0.0, "lenient": 1.0}``."""
     expected = question.answer or ""
     if question.choices:
         return dict.fromkeys(MODES, float(choice(answer, question.choices) == _index_in(expected, question.choices)))
@@ -163,10 +143,7 @@ def choice(answer: str, choices: Sequence[str]) -> int | None:
 
 
 def normalise(text: str) -> list[str]:
-    """Return the words of *text* to compare them: ``"The 7th of May 2023, two cats" -> ["2023-05-07", "2", "cats"]``.
-
-    Case is ignored, articles are dropped, full dates become ISO 8601, and number words become digits.
-    """
+    """Return the words of *text* to compare them: ``"The 7th of May 2023, two cats" -> ["2023-05-07", ...]``."""
     folded = _use_iso_dates(_THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold()))
     tokens = re.findall(rf"\d{{4}}-\d\d-\d\d|{_TOKEN.pattern}", folded)
     return [_normalise_number(_NUMBERS.get(token, token)) for token in tokens if token not in _ARTICLES]

@@ -61,8 +61,7 @@ class Asker:
     def ask(self, text: str) -> str:
         """Send the prompt *text* to the model, and return its answer.
 
-        Raises `BudgetSpent`; `SettingsError` for a wrong key or model name; otherwise `ModelUnavailable` or
-        `ModelError`.
+        Errors: `BudgetSpent`, `SettingsError`, `ModelUnavailable`, `ModelError`.
         """
         ask = partial(self._model.invoke, [HumanMessage(text)], **self._options)
         flow = with_retries(in_thread(ask), RetryPolicy(), self._limiter, tokens=estimate_tokens(text))
@@ -88,10 +87,7 @@ def price_of(name: str, cost: Usage, prices: Prices) -> float | None:
 
 
 class Ledger:
-    """Counts the calls, tokens and money that an evaluation has spent in all its runs, and enforces limits.
-
-    *limits* are, for example, ``{"calls": 500, "tokens": 2_000_000, "money": 5}``; each may be left out.
-    """
+    """Counts the calls, tokens and money that an evaluation has spent in all its runs, and enforces limits."""
 
     def __init__(self, limits: Mapping[str, float], prices: Prices) -> None:
         self._limits, self._prices = limits, prices
@@ -133,10 +129,7 @@ _measured: ContextVar[list[Usage] | None] = ContextVar("measured", default=None)
 
 @contextmanager
 def measure_usage() -> Iterator[list[Usage]]:
-    """Context manager: yield a list, to which each model call in the body appends its calls and tokens.
-
-    It counts calls in this thread, and in tasks that this thread starts.
-    """
+    """Context manager: yield a list, to which each model call in the body appends its calls and tokens."""
     costs: list[Usage] = []
     token = _measured.set(costs)
     try:

@@ -31,11 +31,7 @@ SYSTEMS = (*BASELINES, "ours")
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOptions:
-    """The options of ``kg-memory evaluate``, in the order of its ``--help``.
-
-    `model` is the chat model with which the systems extract facts; ``None`` means the offline rules. `budget` may have
-    limits for ``calls``, ``tokens`` and ``money``.
-    """
+    """The options of ``kg-memory evaluate``, in the order of its ``--help``."""
 
     dataset: str
     systems: tuple[str, ...]
@@ -60,10 +56,7 @@ class EvaluationOptions:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The questions selected for a run. Iterating yields each conversation with its selected questions.
-
-    `asked`: for each conversation, by index, its questions by key: ``{0: {"locomo-1/17": question}}``.
-    """
+    """The questions selected for a run. Iterating yields each conversation with its selected questions."""
 
     conversations: Iterable[Conversation]
     asked: Mapping[int, Mapping[str, Question]]
@@ -89,8 +82,7 @@ _Entry = tuple[bool, float, bytes, int, str, Question]
 def select(dataset: Dataset, conversations: Iterable[Conversation], options: EvaluationOptions) -> Selection:
     """Select the questions to ask, according to `EvaluationOptions.limit`, `conversations` and `categories`.
 
-    Each category gets its share of `limit`, and at least one question if possible. With the same seed, a larger limit
-    only adds questions. Raises `InputError` for an unknown conversation or category, or if no question is left.
+    Errors: `InputError`.
     """
     groups: defaultdict[str, list[tuple[bytes, int, str, Question]]] = defaultdict(list)
     for place, conversation in _choose(conversations, options.conversations):
@@ -112,20 +104,13 @@ def select(dataset: Dataset, conversations: Iterable[Conversation], options: Eva
 
 
 def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
-    """Yield the questions of one category in random order, each as a tuple that begins with a sort key.
-
-    If the tuples of several categories are sorted, the first question of each category comes first; then the categories
-    alternate in proportion to their numbers of questions.
-    """
+    """Yield the questions of one category in random order, each as a tuple that begins with a sort key."""
     for number, row in enumerate(sorted(group, key=itemgetter(0, 1, 2))):
         yield (number > 0, (number + 0.5) / len(group), *row)
 
 
 def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
-    """Yield (index, conversation) for each conversation with a name in *names*; without *names*, for all.
-
-    A single number N in *names* means the first N conversations. Raises `InputError` for an unknown name.
-    """
+    """Yield (index, conversation) for each conversation with a name in *names*; without *names*, for all."""
     first = int(names[0]) if len(names) == 1 and names[0].isdecimal() else None
     left, known = set(names), []
     for place, conversation in enumerate(conversations):
@@ -145,7 +130,7 @@ def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iter
 def find_dataset(name: str) -> Dataset:
     """Return the built-in data set *name*, or the object that *name* gives as ``package.module:attribute``.
 
-    Raises `InputError` if there is no such data set.
+    Errors: `InputError`.
     """
     found = DATASETS.get(name) or _load_attribute(name, "data set", DATASETS)
     if not isinstance(found, Dataset):
@@ -158,8 +143,7 @@ def find_dataset(name: str) -> Dataset:
 def find_system(name: str) -> Callable[[Tools], System]:
     """Return the function that opens the memory system *name*, to evaluate it.
 
-    *name*: ``ours``, ``ours:economy`` (with this plan), a baseline such as ``bm25``, or ``package.module:function``.
-    Errors: `InputError` for an unknown name, `MissingExtra` if its package is not installed.
+    Errors: `InputError`.
     """
     own, _, plan = name.partition(":")
     if own == "ours":
@@ -171,10 +155,7 @@ def find_system(name: str) -> Callable[[Tools], System]:
 
 
 def _load_attribute(name: str, kind: str, known: Iterable[str]) -> Any:
-    """Import and return the object *name*, given as ``package.module:attribute``; search the working folder, too.
-
-    *kind* and *known* are used in the error message: what is expected, and its built-in names.
-    """
+    """Import and return the object *name*, given as ``package.module:attribute``."""
     module, _, attribute = name.partition(":")
     if not attribute:
         raise InputError(f"unknown {kind} {name!r}: use one of {', '.join(known)}, or package.module:name for your own")

@@ -56,11 +56,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The context (a text) that a memory system retrieves for a question. A reader model answers the question from it.
-
-    `sources` are the source ids of the episodes that the system found, best first. `text` may contain only some of
-    these episodes. `tokens` is the size of `text`.
-    """
+    """The context that a memory system retrieves for a question, and the source ids of the episodes found."""
 
     text: str
     sources: tuple[str, ...]
@@ -122,10 +118,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models and the data folder for one memory system under evaluation; all systems get the same models.
-
-    `model`: None without a chat model. Do not unwrap it, because its calls are counted. `folder`: kept between runs.
-    """
+    """The models and the data folder for one memory system under evaluation; all systems get the same."""
 
     model: BaseChatModel | None
     embeddings: Embeddings

@@ -32,10 +32,7 @@ def recall_at(sources: Sequence[str], evidence: frozenset[str], depth: int) -> f
 
 
 def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> float:
-    """Return the nDCG (a ranking score from 0 to 1) of the first *depth* search results *sources*.
-
-    *evidence* are the ids that should be found; each counts once, with gain 1 (Järvelin 2002).
-    """
+    """Return the nDCG (a ranking score from 0 to 1) of the first *depth* search results *sources*."""
     seen: set[str] = set()
     gained = 0.0
     for place, source in enumerate(sources[:depth]):
@@ -46,11 +43,7 @@ def ndcg(sources: Sequence[str], evidence: frozenset[str], depth: int = 10) -> f
 
 
 def retrieval_figures(sources: Sequence[str], evidence: frozenset[str]) -> dict[str, float]:
-    """Return recall, all-found and nDCG of one question among the first 1, 5, ... results: ``{"recall@5": 0.5, ...}``.
-
-    All-found is 1 if all evidence is among them. *sources* are the ids of the search results, best first; *evidence*
-    are the ids that should be found.
-    """
+    """Return recall, all-found and nDCG among the first 1, 5, ... results: ``{"recall@5": 0.5, ...}``."""
     figures = {f"recall@{depth}": recall_at(sources, evidence, depth) for depth in DEPTHS}
     figures |= {f"all@{depth}": float(evidence <= set(sources[:depth])) for depth in DEPTHS[1:]}
     return {**figures, "nDCG@10": ndcg(sources, evidence)}
@@ -68,10 +61,7 @@ class ConfidenceInterval(NamedTuple):
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> ConfidenceInterval:
-    """Return the mean of *values*, one for each question, and its 95 % confidence interval (percentile bootstrap).
-
-    *seed* makes the random samples repeatable.
-    """
+    """Return the mean of *values* and its 95 % confidence interval (percentile bootstrap)."""
     if not values:
         return ConfidenceInterval(math.nan, math.nan, math.nan)
     sample = np.array(values, dtype=float)
@@ -92,11 +82,7 @@ def kendall(order: Sequence[int]) -> float:
 
 @dataclass(frozen=True)
 class Figures:
-    """The results of one system in an evaluation: its answers, their scores, and the costs.
-
-    `verdicts`: the scores by one judge (a model). `ingest`, `judging`: calls and tokens for storing the conversations
-    and for judging the answers.
-    """
+    """The results of one system in an evaluation: its answers, their scores, and the costs."""
 
     system: str
     rows: tuple[Row, ...]
@@ -112,10 +98,7 @@ class Figures:
         return [row for row in self.rows if row["question"] in self.verdicts]
 
     def scores(self, mode: str, category: str | None = None) -> dict[str, float]:
-        """Return the scores by question key: ``{"locomo-1/17": 1.0}``.
-
-        *mode* is the way of judging, such as "strict". *category* limits the result to questions of one category.
-        """
+        """Return the scores by question key: ``{"locomo-1/17": 1.0}``."""
         return {
             row["question"]: self.verdicts[row["question"]][mode]
             for row in self.judged
@@ -124,10 +107,7 @@ class Figures:
 
     @property
     def retrieval(self) -> list[dict[str, float]]:
-        """Recall, all-found (1 if all evidence was found) and nDCG of each question: ``[{"recall@5": 0.5, ...}]``.
-
-        Empty if the system does not report which episodes it found.
-        """
+        """Recall, all-found and nDCG of each question: ``[{"recall@5": 0.5, ...}]``; empty if they are unknown."""
         if not any(row["sources"] for row in self.rows):
             return []
         return [retrieval_figures(row["sources"], frozenset(row["evidence"])) for row in self.rows if row["evidence"]]
@@ -139,11 +119,7 @@ class Figures:
 
 
 def figures(results: Results, systems: Iterable[str], judge: str | None, wanted: set[str]) -> list[Figures]:
-    """Return the answers, scores and costs of each system in *systems* that has results.
-
-    *judge*: the model that scored the answers; None: only results of retrieval. *wanted*: the keys of the questions to
-    include, such as ``"locomo-1/17"``.
-    """
+    """Return the answers, scores and costs of each system in *systems* that has results."""
     found = []
     for system in systems:
         latest = results.latest("retrieval" if judge is None else "answer", system)
@@ -160,10 +136,7 @@ def figures(results: Results, systems: Iterable[str], judge: str | None, wanted:
 
 
 def write_report(dataset: Dataset, run: Mapping[str, Any], found: Sequence[Figures], notes: Sequence[str]) -> str:
-    """Return the report of an evaluation as Markdown: the accuracy, retrieval and usage of each system.
-
-    *run*: the options of the evaluation. *found*: the systems' results. *notes*: lines about unanswered questions.
-    """
+    """Return the report of an evaluation as Markdown: the accuracy, retrieval and usage of each system."""
     parts = [f"# {dataset.title}: {', '.join(figure.system for figure in found)}", _conditions(dataset, run)]
     parts += [f"**{note}**" for note in notes]
     scored = modes(found)
@@ -197,10 +170,7 @@ def accuracy(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def retrieval(found: Sequence[Figures]) -> Table:
-    """Return a table of the search results of each system in *found*: mean recall, all-found and nDCG.
-
-    All-found is the share of questions for which all evidence was found.
-    """
+    """Return a table of the search results of each system in *found*: mean recall, all-found and nDCG."""
     rows = [["system", "questions", *retrieval_figures([], frozenset({""}))]]
     for figure in found:
         several = figure.retrieval
@@ -243,10 +213,7 @@ def _differences(found: Sequence[Figures], scored: Sequence[str]) -> Table:
 
 
 def paired(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[ConfidenceInterval, int]:
-    """Return the mean difference in score of two systems, and the number of questions that both have answered.
-
-    *one* and *other* are the scores of the systems, by question key.
-    """
+    """Return the mean difference in score of two systems, and the number of questions that both have answered."""
     both = sorted(one.keys() & other.keys())
     return bootstrap([one[key] - other[key] for key in both]), len(both)
 

@@ -37,11 +37,7 @@ def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
 
 
 class Results:
-    """The results file of an evaluation in *folder*, one JSON row for each step; new rows are appended.
-
-    A row has a `kind`, such as ``answer`` or ``verdict`` (score of an answer). Raises `InputError` if another process
-    has the file open.
-    """
+    """The results file of an evaluation in *folder*, one JSON row for each step; new rows are appended."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -77,7 +73,7 @@ class Results:
     def start(self, options: Mapping[str, Any]) -> None:
         """Append a row with the *options* of an evaluation that starts or continues.
 
-        Raises `InputError` if the file has results with other options, such as another data set or model.
+        Errors: `InputError`.
         """
         for row in self.rows:
             if row["kind"] != "run":
@@ -105,11 +101,7 @@ class Results:
             return [row for row in self.rows if row["kind"] == kind and system in (None, row.get("system"))]
 
     def latest(self, kind: str, system: str, judge: str | None = None) -> Mapping[str, Row]:
-        """Return the latest row of *kind* for each question: ``{"locomo-1/17": {...}}``.
-
-        *kind*: ``retrieval``, ``answer`` or ``verdict`` (score of an answer). *judge*: the model that scored, for
-        verdicts.
-        """
+        """Return the latest row of *kind* for each question: ``{"locomo-1/17": {...}}``."""
         return self._latest[kind, system, judge]
 
     def _index_row(self, row: Row) -> None:

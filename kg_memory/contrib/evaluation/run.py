@@ -71,10 +71,7 @@ class Evaluation:
             self.stopped = str(error)
 
     def _evaluate(self, system: System, conversation: Conversation, say: Say) -> None:
-        """Let *system* read *conversation* and answer its questions in several threads; skip questions with a result.
-
-        A conversation is not read again if all of its questions are answered and only lack a score.
-        """
+        """Let *system* read *conversation* and answer its questions; skip questions with a result."""
         keys = {question_key(conversation, question): question for question in conversation.questions}
         left = [
             Trial(system, conversation, question, key) for key, question in keys.items() if self._is_left(system, key)
@@ -142,10 +139,7 @@ class Evaluation:
             self._in_a_row = 0
 
     def _retrieve(self, trial: Trial) -> tuple[dict[str, Any], str]:
-        """Let the system search for the question of *trial*; return fields of a result row, and the context found.
-
-        The fields are measurements: ``{"system": "ours", "search_seconds": 0.12, "context_tokens": 900, ...}``.
-        """
+        """Let the system search for the question of *trial*; return fields of a result row, and the context found."""
         system, conversation, question, key = trial
         began = time.perf_counter()
         with self._measure(self.options.model) as costs, _as_model_error(system.name):
@@ -167,10 +161,7 @@ class Evaluation:
         return fields, found.text
 
     def _answer_and_judge(self, trial: Trial, reader: Asker, judge: Judge) -> None:
-        """Let *reader* answer the question of *trial*, and let *judge* score the answer; store both as result rows.
-
-        Steps that have a stored result are skipped.
-        """
+        """Let *reader* answer the question of *trial*, and let *judge* score the answer; store both as rows."""
         question, name = trial.question, trial.system.name
         row = self.results.latest("answer", name).get(trial.key)
         if row is None:
@@ -192,10 +183,7 @@ class Evaluation:
 
     @contextmanager
     def _measure(self, model: str | None) -> Iterator[list[Usage]]:
-        """Context manager: yield a list that gets the `Usage` (calls and tokens) of each model call in the body.
-
-        If the body fails, the sum is stored as a result row of the kind ``spent`` for *model*.
-        """
+        """Context manager: yield a list that gets the `Usage` of each model call in the body."""
         with measure_usage() as costs:
             try:
                 yield costs
@@ -205,11 +193,7 @@ class Evaluation:
                 raise
 
     def _count_failure(self, error: KGMemoryError) -> None:
-        """Count a failed step, and raise an error if the whole run must stop.
-
-        That is *error* itself if all further steps would fail with it, too, or `SettingsError` after `FAILURES`
-        failures in a row.
-        """
+        """Count a failed step, and raise an error if the whole run must stop."""
         if isinstance(error, BudgetSpent | SettingsError | MissingExtra):
             raise error
         with self._lock:
@@ -224,7 +208,7 @@ class Evaluation:
 def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
     """Context manager: load the data set, open the models and systems, and read the results of earlier runs.
 
-    Raises `InputError`, `SettingsError` or `MissingExtra`.
+    Errors: `InputError`, `SettingsError`.
     """
     dataset = find_dataset(options.dataset)
     conversations = select(dataset, dataset.load(options.data, options.variant), options)
@@ -294,10 +278,7 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: convert exceptions of the system *name* to `ModelError`, which fails one step, not the run.
-
-    `KGMemoryError` and `AssertionError` are raised unchanged.
-    """
+    """Context manager: convert exceptions of the system *name* to `ModelError`, which fails one step."""
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -203,10 +203,7 @@ def estimate(evaluation: Evaluation) -> list[Row]:
 def _estimate_reading(
     system: System, conversations: Iterable[Conversation], max_tokens: int
 ) -> tuple[Usage | None, list[int]]:
-    """Return the estimated cost of reading *conversations*, and the likely tokens of a prompt about each of them.
-
-    If *system* has no method `estimate`, the cost is None, and each number of tokens is *max_tokens*.
-    """
+    """Return the estimated cost of reading *conversations*, and the likely tokens of a prompt about each."""
     ask = getattr(system, "estimate", None)
     if ask is None:
         return None, [max_tokens for _ in conversations]

@@ -50,10 +50,7 @@ class KGMemory:
         self._memory = memory
 
     def ingest(self, conversation: Conversation) -> None:
-        """Store the missing messages of *conversation*, and extract the facts of all messages that are not read yet.
-
-        Raises `ModelError` if more than the share `MAX_UNREAD` of the messages fail; fewer failures are only logged.
-        """
+        """Store the missing messages of *conversation*, and extract the facts of all unread messages."""
         memory, namespace = self._memory, self._namespace(conversation)
         stats = memory.stats(namespace=namespace)
         added: list[AddResult] = []
@@ -82,11 +79,7 @@ class KGMemory:
         return Retrieved(str(found), sources, found.tokens)
 
     def estimate(self, conversation: Conversation, max_tokens: int) -> tuple[Usage, int]:
-        """Estimate the cost of extracting facts from the unread episodes, and the tokens of one context.
-
-        Both are for a *conversation* of the benchmark. *max_tokens*: the limit of tokens in a context, which is assumed
-        to be reached.
-        """
+        """Estimate the cost of extracting facts from the unread episodes, and the tokens of one context."""
         estimate = self._memory.usage.estimate(conversation.episodes, namespace=self._namespace(conversation))
         return Usage(**{name: round(getattr(estimate, name).likely) for name in COSTS}), max_tokens
 
@@ -99,10 +92,7 @@ class KGMemory:
 
 
 def open_ours(tools: Tools, plan: str | None = None) -> System:
-    """Open kg-memory as a system to evaluate; *plan*, such as ``economy``, sets how thoroughly it extracts facts.
-
-    None means ``standard``, or ``offline`` without a model. Raises `InputError` for an unknown plan or a missing model.
-    """
+    """Open kg-memory as a system to evaluate; *plan*, such as ``economy``, sets how thoroughly it extracts facts."""
     reads = plan or (OFFLINE if tools.model is None else "standard")
     validate_choice("the plan of the system ours", reads, PLANS)
     if reads != OFFLINE and tools.model is None:
@@ -174,19 +164,12 @@ def bm25_scores(bags: Sequence[Mapping[str, int]]) -> Scores:
 
 
 def cosine_scores(vectors: np.ndarray, embeddings: Embeddings) -> Scores:
-    """Return a function from a question to a score for each episode (message): the cosine similarity of embeddings.
-
-    *vectors* are the embeddings of the episodes, as rows of length 1; *embeddings* embeds the question.
-    """
+    """Return a function from a question to a score for each episode: the cosine similarity of embeddings."""
     return lambda question: (vectors @ np.array(embeddings.embed_query(question))).tolist()
 
 
 def mean_scores(first: Scores, second: Scores) -> Scores:
-    """Return a function that scores messages by the mean of two scoring functions.
-
-    A scoring function takes a question and returns one score per message. Both are first scaled to the same mean and
-    deviation.
-    """
+    """Return a function that scores messages by the mean of two scoring functions."""
 
     def scores(question: str) -> list[float]:
         pairs = zip(_standardise(first(question)), _standardise(second(question)), strict=True)
@@ -224,10 +207,7 @@ def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> 
 
 
 class Baseline:
-    """A retrieval system without a memory, for comparison: its context has the messages that best match the question.
-
-    *index* makes a scoring function from the messages of a conversation; if None, the context has all messages.
-    """
+    """A retrieval system without a memory, for comparison: its context has the messages that best match."""
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:
         self.name = name
@@ -242,10 +222,7 @@ class Baseline:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the episodes with the highest scores that fit into *max_tokens*, sorted by time.
-
-        The baseline "full" has no scores: it returns all episodes, whatever *max_tokens* is.
-        """
+        """Return the episodes with the highest scores that fit into *max_tokens*, sorted by time."""
         episodes, sources = conversation.episodes, tuple[str, ...]()
         if self._index is None:
             text = "\n".join(map(dated_line, episodes))

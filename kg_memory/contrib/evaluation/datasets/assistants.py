@@ -33,11 +33,7 @@ _PREFERENCE = (
 
 
 def load_longmemeval(path: Path | None, variant: str | None = None) -> Iterable[Conversation]:
-    """Return the conversations in a LongMemEval file, one for each question; each is loaded when iterated.
-
-    *path*: the file, or a folder with the file of *variant* ("s", "m" or "oracle"; None means "s"). Errors:
-    `InputError` for another kind of file.
-    """
+    """Return the conversations in a LongMemEval file, one for each question; each is loaded when iterated."""
     path = reading.find_file(path, "longmemeval", f"longmemeval_{variant or _HISTORIES[0]}*.json")
     return reading.JsonRecords(path, _LONGMEMEVAL, _longmemeval_conversation)
 
@@ -100,8 +96,7 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 def load_beam(path: Path | None, variant: str | None = None) -> list[Conversation]:
     """Return the chats in *path*, the folder of the BEAM data set, with their questions.
 
-    The folder has a subfolder with a ``chat.json`` for each chat, directly or in a folder for each *variant* ("100K",
-    "500K" or "1M"). Errors: `InputError` if there are no chats.
+    Errors: `InputError`.
     """
     path = reading.require_data(path, "beam", "the folder `chats`")
     found = beam_chats(path / variant if variant else path) or beam_chats(path / _LENGTHS[0])

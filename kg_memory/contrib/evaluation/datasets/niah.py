@@ -40,10 +40,7 @@ _ENDINGS = ("and I had to laugh", "but nobody listened", "for the whole evening"
 
 
 def load_niah(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Generate conversations of several lengths with hidden facts; the same *variant* always gives the same text.
-
-    Raises `InputError` for an unknown variant, or if *path* is given, because no file is needed.
-    """
+    """Generate conversations of several lengths with hidden facts; *variant* determines the text."""
     if path is not None:
         raise InputError("niah needs no file, as it is generated: leave out --data")
     names = LENGTHS if variant in (None, "all") else [validate_choice("the variant of niah", variant, VARIANTS)]
@@ -51,10 +48,7 @@ def load_niah(path: Path | None, variant: str | None = None) -> list[Conversatio
 
 
 def _conversation(name: str, tokens: int) -> Conversation:
-    """Generate a conversation with about *tokens* tokens of small talk, hidden facts, and questions about the facts.
-
-    *name*: the variant, such as "16k"; the same name gives the same text. The last question is about a missing fact.
-    """
+    """Generate a conversation with about *tokens* tokens of small talk, hidden facts, and questions about them."""
     draw = random.Random(f"niah {name}")  # noqa: S311 - the same text each time
     needles = list(_needles(draw, len(DEPTHS) * _ASKED_FROM + 1))
     told, absent = needles[:-1], needles[-1]

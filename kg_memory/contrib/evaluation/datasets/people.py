@@ -33,10 +33,7 @@ _DAYS = {"hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
 
 
 def load_locomo(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the conversations in the LoCoMo file *path*, each with its questions; *variant* is ignored.
-
-    Raises `InputError` if *path* is None or not a LoCoMo file.
-    """
+    """Return the conversations in the LoCoMo file *path*, each with its questions; *variant* is ignored."""
     del variant
     path = reading.require_data(path, "locomo", "locomo10.json")
     samples = formats.samples(read_json(path))
@@ -59,11 +56,7 @@ def _locomo(sample: Mapping[str, Any], number: int, path: Path) -> Conversation:
 
 
 def _event_questions(sessions: Mapping[str, Any]) -> Iterator[Question]:
-    """Yield a question for each session and speaker: which events happened in the speaker's life?
-
-    *sessions*: ``{"events_session_1": {"Ann": ["moved to Oslo"], "date": "8 May, 2023"}}``. The listed events are the
-    expected answer.
-    """
+    """Yield a question for each session and speaker: which events happened in the speaker's life?"""
     for session, people in sessions.items():
         for person, events in people.items():
             if person != "date" and events:
@@ -94,11 +87,7 @@ LOCOMO = Dataset(
 
 
 def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation]:
-    """Return the chats in the DMR (Deep Memory Retrieval) file or folder *path*, each with its one question.
-
-    The question is asked a day after the last session. *variant* is ignored, since DMR has no variants. Raises
-    `InputError` if *path* is ``None`` or another kind of file.
-    """
+    """Return the chats in the DMR (Deep Memory Retrieval) file or folder *path*, each with its one question."""
     del variant
     path = reading.find_file(path, "dmr", _DMR_FILE)
     names = reading.Names()
@@ -110,10 +99,7 @@ def load_dmr(path: Path | None, variant: str | None = None) -> list[Conversation
 
 
 def _dmr(raw: Mapping[str, Any], name: str) -> Conversation:
-    """Convert *raw*, a record in a file of DMR (Deep Memory Retrieval), to a conversation with its question.
-
-    *name* is the name of the conversation, and the id of the question.
-    """
+    """Convert *raw*, a record in a file of DMR (Deep Memory Retrieval), to a conversation with its question."""
     earlier = raw["previous_dialogs"]
     sessions = [*zip((session["dialog"] for session in earlier), _times(earlier), strict=True)]
     if raw.get("dialog"):
@@ -130,10 +116,7 @@ def _dmr(raw: Mapping[str, Any], name: str) -> Conversation:
 
 
 def _times(sessions: list[Mapping[str, Any]]) -> list[datetime]:
-    """Return a start time for each of *sessions*, computed from its age in the field "time_back": "2 days ago".
-
-    Each session begins at least an hour after the session before it.
-    """
+    """Return a start time for each of *sessions*, from the field "time_back": "2 days ago"."""
     times: list[datetime] = []
     after = LAST_SESSION
     for session in reversed(sessions):

@@ -24,7 +24,7 @@ _WEEKDAY = re.compile(r"\s*\([^)]*\)\s*")
 def require_data(path: Path | None, name: str, form: str) -> Path:
     """Return *path*, a data file or folder of the data set *name*.
 
-    Raises `InputError` if it is ``None`` or does not exist. *form* says in the error message which file is needed.
+    Errors: `InputError`.
     """
     if path is None:
         raise InputError(f"{name} is read from {form}: give its path with --data")
@@ -36,7 +36,7 @@ def require_data(path: Path | None, name: str, form: str) -> Path:
 def find_file(path: Path | None, name: str, pattern: str) -> Path:
     """Return *path* if it is a file; if it is a folder, return its first file that matches *pattern*.
 
-    *name* is the data set, for the error message. Raises `InputError` if there is no such file.
+    Errors: `InputError`.
     """
     path = require_data(path, name, f"{pattern}, or the folder that it is in")
     if not path.is_dir():
@@ -49,10 +49,7 @@ def find_file(path: Path | None, name: str, pattern: str) -> Path:
 
 @contextmanager
 def malformed(path: Path, record: str, form: str) -> Iterator[None]:
-    """Context manager: raise errors about missing or wrong fields as `InputError`, which names *path* and *record*.
-
-    *form* says in the error message what the file should contain.
-    """
+    """Context manager: raise errors about missing or wrong fields as `InputError` with *path* and *record*."""
     try:
         yield
     except InputError:
@@ -67,11 +64,7 @@ def malformed(path: Path, record: str, form: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class JsonRecords(Generic[T]):
-    """An iterable over the records of a JSON list or JSON Lines file, each converted by ``build(number, record)``.
-
-    Numbers start at 1. Each iteration reads the file again, one record at a time. `form` says in error messages what
-    the file should contain. Iterating raises `InputError` for an invalid record.
-    """
+    """An iterable over the records of a JSON list or JSON Lines file, each converted by ``build(number, record)``."""
 
     path: Path
     form: str
@@ -92,11 +85,7 @@ def moment(text: str) -> datetime:
 
 
 def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> Iterator[tuple[int, EpisodeInput]]:
-    """Yield (index, episode) for each message in *turns*, the messages of a session; empty messages are skipped.
-
-    *session* is the name of the session; source ids have the form ``session/index``. The speaker is the message's role.
-    The first message has the time *at*, and the others follow in small steps.
-    """
+    """Yield (index, episode) for each message in *turns*, the messages of a session; empty ones are skipped."""
     for place, turn in enumerate(turns):
         content = turn["content"]
         if content and content.strip():
@@ -105,10 +94,7 @@ def messages(turns: Iterable[Mapping[str, Any]], session: str, at: datetime) -> 
 
 
 def following(at: datetime, episodes: Sequence[EpisodeInput]) -> datetime:
-    """Return the start time of a session: *at*, or just after the last message of earlier sessions if that is later.
-
-    *episodes* are the messages of all sessions before, earliest first.
-    """
+    """Return the start time of a session: *at*, or just after the last of *episodes* if that is later."""
     last = episodes[-1].at if episodes else None
     return at if last is None else max(at, last + TICK)
 
