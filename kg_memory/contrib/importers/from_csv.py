@@ -33,11 +33,7 @@ def _records(path: Path, _: Counter[str]) -> Iterator[Record]:
 
 
 def identify_rows(rows: Iterable[tuple[int, Row]], path: Path) -> Iterator[tuple[int, Row]]:
-    """Add an id to each of *rows*, so that importing the same file again adds nothing; yield the rows.
-
-    *rows* are pairs (line number, row) from the file *path*. A row without a `source_id` gets a hash of its content as
-    its id; if an equal row came before it, with -2 (then -3 and so on) at the end.
-    """
+    """Add an id to each of *rows*, so that importing the same file again adds nothing."""
     counts = DiskDictionary()
     for line, row in rows:
         digest = hashlib.sha256(json.dumps(row, sort_keys=True, default=str).encode()).hexdigest()[:16]

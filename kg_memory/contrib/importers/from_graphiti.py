@@ -49,12 +49,7 @@ _SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
-    """Read a graph of Graphiti for ``kg-memory import``; return a function that yields its facts and messages.
-
-    The function's argument, a `Counter`, counts skipped records by reason. *source*: the path of a Neo4j dump, or the
-    URL of Graphiti's FalkorDB, with "#name" unless the graph is named `GRAPH`. *group*: the ``group_id``; None means
-    the only one. Errors: `InputError`, `DatabaseError`.
-    """
+    """Return a function that yields the facts and messages in a graph of Graphiti, a Neo4j dump or a database."""
     url, _, name = str(source).partition("#")
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))
     if not rows:
@@ -63,11 +58,7 @@ def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
 
 
 def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, record) for all entities, episodes (messages) and edges (facts) of the graph *name* at *url*.
-
-    A place names a record in error messages: "the record '5f...'". Errors: `InputError` if the graph does not exist or
-    is empty.
-    """
+    """Yield (place, record) for all entities, episodes and edges of the graph *name* at *url*."""
     database = Database(NamedServer(url), allow_old=True)
 
     def read(key: str) -> list[tuple[str, Row]]:
@@ -92,10 +83,7 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
 
 
 def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (place, record) for the nodes and edges in a Neo4j dump, a file with one node or edge on each line.
-
-    The place names the record in error messages: "dump.json, record 3". The nodes must precede the edges.
-    """
+    """Yield (place, record) for the nodes and edges in a Neo4j dump, one on each line."""
     uuids: dict[str, str] = {}
     for place, element in read_json_records(path):
         properties = element.get("properties") or {}
@@ -110,10 +98,7 @@ def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _to_record(row: Row) -> Row:
-    """Convert a node or an edge of Graphiti to the form of an export of Zep, which has the same kinds of records.
-
-    The content of a message, such as "Ann: hello", is split into speaker and content.
-    """
+    """Convert a node or an edge of Graphiti to the form of an export of Zep, which has the same kinds of records."""
     record = {name: _clean(name, value) for name, value in row.items()} | {"graph_uuid": row.get("group_id")}
     episodes = record.get("episodes")
     if isinstance(episodes, str):  # some databases of Graphiti keep lists as text
@@ -127,10 +112,7 @@ def _to_record(row: Row) -> Row:
 
 
 def _clean(name: str, value: Any) -> Any:
-    """Replace characters that the database cannot store in *value*, the value of the field *name*.
-
-    A time also loses the name of its time zone: "2024-05-01T10:00+02:00[Europe/Rome]" -> "2024-05-01T10:00+02:00".
-    """
+    """Replace characters that the database cannot store in *value*, the value of the field *name*."""
     if not isinstance(value, str):
         return value
     return replace_unstorable(_ZONE.sub("", value) if name in _TIMES else value)

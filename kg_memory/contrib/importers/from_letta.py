@@ -34,8 +34,7 @@ HINT = "pass a file exported by Letta"
 def read_letta(path: Path, group: str | None = None) -> moving.Reading:
     """Return a function that yields one agent's records in a Letta agent file, to import them.
 
-    The function's argument is a `Counter` of skipped records by reason. *group* is the agent's name; None means the
-    only agent. Errors: `InputError`.
+    Errors: `InputError`.
     """
     document = _load_json_object(path)
     agents = dict(_agents(path, document))
@@ -73,11 +72,7 @@ def _agents(path: Path, document: Row) -> Iterator[tuple[str, Row]]:
 
 
 def _rows(place: str, record: Row, *names: str) -> Iterator[tuple[str, Row]]:
-    """Yield (place, object) for each JSON object in the lists under the keys *names* of *record*.
-
-    A place is a name for error messages: "agent.af, messages 3". Errors: `InputError` for a value that is not a list of
-    objects.
-    """
+    """Yield (place, object) for each JSON object in the lists under the keys *names* of *record*."""
     for name in names:
         rows = record.get(name) or []
         if not isinstance(rows, list):
@@ -103,10 +98,7 @@ def _records(path: Path, document: Row, name: str, agent: Row, left_out: Counter
 
 
 def _blocks(path: str, document: Row, agent: Row) -> Iterator[tuple[str, Row]]:
-    """Yield (place, block) for each memory block of *agent*, including the shared blocks whose ids it lists.
-
-    *document*: the parsed file with the shared blocks. A place names a block in error messages: "agent.af, blocks 2".
-    """
+    """Yield (place, block) for each memory block of *agent*, including the shared blocks."""
     yield from _rows(path, agent, "core_memory", "memory_blocks")
     ids = agent.get("block_ids") or []
     if not isinstance(ids, list):
@@ -126,10 +118,7 @@ def _block(place: str, name: str, block: Row, left_out: Counter[str]) -> Iterato
 
 
 def _message(place: str, name: str, agent: Row, message: Row, left_out: Counter[str]) -> Iterator[moving.Record]:
-    """Yield a record for each text in a message of a user or an assistant; count other messages in *left_out*.
-
-    *place* names the message in error messages; *name* is the name of *agent*.
-    """
+    """Yield a record for each text in a message of a user or an assistant; count others in *left_out*."""
     role = message.get("role")
     at = moving.read_time(place, message, "created_at")
     thread = moving.read_text(place, message, "conversation_id") or name
@@ -158,10 +147,7 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return the text of a user message, which may be wrapped: ``{"type": "user_message", "message": "Hi"}`` -> "Hi".
-
-    None for an event, such as a heartbeat.
-    """
+    """Return the text of a user message: ``{"type": "user_message", "message": "Hi"}`` -> "Hi"."""
     packed = _parse(text)
     kind = packed.get("type") if isinstance(packed, dict) else None
     if kind == "user_message" and isinstance(packed.get("message"), str):
@@ -170,11 +156,7 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield the texts of an assistant message that the user saw: those sent by the tool "send_message".
-
-    If the message calls no tool, or the agent's type is `SPEAKING`, its own text comes first. *place* is for error
-    messages.
-    """
+    """Yield the texts of an assistant message that the user saw: those sent by the tool "send_message"."""
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
         yield _text(place, message)
@@ -217,10 +199,7 @@ def _file(place: str, name: str, file: Row, left_out: Counter[str]) -> Iterator[
 
 
 def _record(place: str, name: str, content: str, **fields: Any) -> moving.Record:
-    """Return a message as a record to import, with a hash of its content as its id: a second import adds nothing.
-
-    *place* is for error messages, *name* is the agent's name, and *fields* are fields of `EpisodeInput`.
-    """
+    """Return a message as a record to import, with a hash of its content as its id: a second import adds nothing."""
     own = json.dumps([name, content, *(str(fields.get(field)) for field in ("kind", "speaker", "thread", "at"))])
     id_ = hashlib.sha256(own.encode()).hexdigest()[:24]
     return moving.Record(place, EpisodeInput(content=content, source=SOURCE, source_id=f"af/{id_}", **fields))

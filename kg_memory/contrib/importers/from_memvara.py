@@ -35,8 +35,7 @@ _VAGUE = ("week", "season")
 def read_memvara(path: Path, group: str | None = None) -> Reading:
     """Return a function that yields the records of one owner from the memvara store at *path*.
 
-    The function's argument, a `Counter`, gets the numbers of records left out, by reason. *group* is the owner,
-    "tenant/user"; None means the only one. Errors: `InputError` for an invalid file, or an unknown or missing *group*.
+    Errors: `InputError`.
     """
     with _open_read_only(path) as store:
         owners = {_owner(row) for row in store.execute(_OWNERS)}
@@ -44,10 +43,7 @@ def read_memvara(path: Path, group: str | None = None) -> Reading:
 
 
 def _records(path: Path, owner: str, left_out: Counter[str]) -> Iterator[Record]:
-    """Yield the messages and claims (facts) of *owner*, "tenant/user", from the memvara store at *path*.
-
-    Claims that memvara has invalidated are left out, and counted in *left_out*.
-    """
+    """Yield the messages and claims (facts) of *owner*, "tenant/user", from the memvara store at *path*."""
     with _open_read_only(path) as store:
         try:
             for row in map(dict, store.execute(_EPISODES)):
@@ -106,10 +102,7 @@ def _to_message(place: str, row: Row) -> EpisodeInput:
 
 
 def _claim(place: str, row: Row) -> Record:
-    """Convert a claim (a statement) to a fact or, if it is negated, to a message with its text.
-
-    *place* names the claim in error messages: "memvara.db, claim 7".
-    """
+    """Convert a claim (a statement) to a fact or, if it is negated, to a message with its text."""
     at = read_time(place, row, "said", "recorded_at")
     if row["polarity"] < 0:
         return Record(place, EpisodeInput(content=row["text"], at=at, source=SOURCE, source_id=row["id"]))
@@ -134,11 +127,7 @@ def _claim(place: str, row: Row) -> Record:
 
 
 def _begin(place: str, row: Row) -> str | None:
-    """Return the date when a claim (a statement) became true; None if it is unknown.
-
-    The text has the known precision: "2024-05" for a month, "about 2024-05-06" for a week. *place* names the claim in
-    error messages.
-    """
+    """Return the date when a claim became true: "2024-05" for a month, "about 2024-05-06" for a week, or None."""
     start = read_time(place, row, "valid_from")
     precision = row.get("temporal_precision")
     # memvara stores the time of the statement if it knows no start.

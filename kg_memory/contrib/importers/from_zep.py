@@ -30,11 +30,7 @@ Records = Callable[[], Iterable[tuple[str, Row]]]
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The owner whose records are imported, and lookup tables of all nodes and episodes (messages) in the export.
-
-    `names`: the names of nodes by uuid. `said`: the times of episodes (ISO 8601) by uuid. `source`: "zep" or
-    "graphiti".
-    """
+    """Lookup tables of all nodes and episodes in an export, and the owner whose records are imported."""
 
     source: str
     owner: str
@@ -45,19 +41,13 @@ class _Index:
 def read_zep(path: Path, group: str | None = None) -> moving.Reading:
     """Return a function that yields the records to import of one Zep graph, from the JSON file *path*.
 
-    Its argument counts the skipped records by reason. *group*: the uuid of the user or graph; None: the only one.
     Errors: `InputError`.
     """
     return read_source(partial(moving.read_json_records, path, LIST_NAMES), group, SOURCE, NOUN)
 
 
 def read_source(records: Records, group: str | None, source: str, noun: str) -> moving.Reading:
-    """Return a function that yields the records of one owner, ready to import; its argument counts skipped records.
-
-    *group*: the id of the owner, a user or a graph; None if the export has only one. *source*: stored with each record,
-    such as "zep". *noun*: the word for an owner in error messages, such as "user". Errors: `InputError` if the owner is
-    unknown, or if there are several and *group* is None.
-    """
+    """Return a function that yields the records of one owner, ready to import; its argument counts skipped ones."""
     owners: set[str] = set()
     names, said = moving.DiskDictionary(), moving.DiskDictionary()
     for place, record in records():
@@ -71,10 +61,7 @@ def read_source(records: Records, group: str | None, source: str, noun: str) -> 
 
 
 def _records(records: Records, index: _Index, left_out: Counter[str]) -> Iterator[moving.Record]:
-    """Yield the records to import for one user or graph: edges as facts, and episodes as messages.
-
-    *index*: that owner, and the names of nodes. *left_out*: counts the skipped records by reason.
-    """
+    """Yield the records to import for one user or graph: edges as facts, and episodes as messages."""
     episodes = moving.DiskDictionary()
     for place, record in records():
         kind = _kind(place, record)
@@ -123,10 +110,7 @@ def _to_message(place: str, record: Row, source: str) -> EpisodeInput:
 
 
 def _facts(place: str, record: Row, index: _Index) -> Iterator[Row]:
-    """Yield the fact that an edge (two nodes, with a relation) states and, if it has ended, a fact that states the end.
-
-    *place* names the edge in error messages. *index*: the names of the nodes.
-    """
+    """Yield the fact that an edge states and, if it has ended, a fact that states the end."""
     created, expired = (moving.read_time(place, record, name) for name in ("created_at", "expired_at"))
     begins, ends = (moving.read_time(place, record, name) for name in ("valid_at", "invalid_at"))
     ends = ends or expired

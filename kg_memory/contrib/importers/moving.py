@@ -24,11 +24,7 @@ LIST_NAMES = ("results", "items", "memories", "history", "data")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record to import: a message, or a fact as a dict for `facts.add_many`.
-
-    `place`: its position for error messages, such as "export.json, record 3". `replaces`: a filter for the stored
-    earlier versions of a changed message.
-    """
+    """One record to import: a message, or a fact as a dict for `facts.add_many`."""
 
     place: str
     value: EpisodeInput | Row
@@ -75,8 +71,7 @@ def _storable(text: str) -> str:
 def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
     """Return the owner to import: *group* or, if *group* is None, the only one of *owners*.
 
-    An owner is, for example, a user. *noun* is the word for it in error messages. Errors: `InputError` for an unknown
-    *group*, and for several owners without a *group*, since their memories must not be mixed.
+    Errors: `InputError`.
     """
     names = sorted({*owners})
     if group is None and len(names) > 1:
@@ -87,10 +82,7 @@ def choose_owner(owners: Iterable[str], group: str | None, noun: str) -> str:
 
 
 def read_time(place: str, record: Row, *names: str) -> datetime | None:
-    """Return the time in *record*, from the first of the fields *names* that is set; None if none is set.
-
-    *place* names the record in error messages. Errors: `InputError` for an invalid time.
-    """
+    """Return the time in the first of the fields *names* that *record* has, or None. Errors: `InputError`."""
     for name in names:
         value = record.get(name)
         if value or (value == 0 and value is not False):
@@ -102,10 +94,7 @@ def read_time(place: str, record: Row, *names: str) -> datetime | None:
 
 
 def read_text(place: str, record: Row, *names: str) -> str | None:
-    """Return the text in *record*, from the first of the fields *names* that is set; None if none is set.
-
-    *place* names the record in error messages. Errors: `InputError` for a value that is not a text.
-    """
+    """Return the text in the first of the fields *names* that *record* has, or None. Errors: `InputError`."""
     for name in names:
         value = record.get(name)
         if value is not None and value != "":
@@ -118,8 +107,7 @@ def read_text(place: str, record: Row, *names: str) -> str | None:
 def require_text(place: str, record: Row, *names: str, hint: str) -> str:
     """Return the text in the first of the fields *names* that is set in *record*.
 
-    Errors: `InputError` if none is set. The error message begins with *place*, which names the record, and ends with
-    *hint*.
+    Errors: `InputError`.
     """
     text = read_text(place, record, *names)
     if text is None:
@@ -133,10 +121,7 @@ def start_before(start: datetime | None, end: datetime | None) -> datetime | Non
 
 
 def name_objects(subject: str, name: str) -> str | None:
-    """Return *name*, the object of an imported fact, or None if it names the same entity as *subject*.
-
-    A relation of an entity to itself becomes a fact without an object.
-    """
+    """Return *name*, the object of an imported fact, or None if it names the same entity as *subject*."""
     return None if canonical_name(subject) == canonical_name(name) else name
 
 
@@ -207,10 +192,7 @@ class _Text:
         return bool(chunk)
 
     def peek(self, skip: int = 0) -> str:
-        """Return the next character that is not white space, without consuming it; "" at the end of the file.
-
-        *skip* is the number of characters to ignore first.
-        """
+        """Return the next character that is not white space, without consuming it; "" at the end of the file."""
         while True:
             space = _SPACE.match(self._text, self._place + skip)
             end = space.end() if space else len(self._text)
@@ -278,10 +260,7 @@ def _parse_list(text: _Text) -> Iterator[Any]:
 
 
 def _parse_object(text: _Text, names: Collection[str]) -> Iterator[Any]:
-    """Parse the next object, and yield the records in it: the items of its lists under the keys *names*.
-
-    An object without such lists is itself a record, unless it is an empty page: ``{"edges": [], "next": null}``.
-    """
+    """Parse the next object, and yield the records in it: the items of its lists under the keys *names*."""
     text.take("{")
     fields: Row = {}
     lists = 0

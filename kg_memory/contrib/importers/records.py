@@ -51,12 +51,7 @@ def import_records(
     read: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:
-    """Import the records of one owner from another memory product's export; return how many were imported.
-
-    *origin* is an importer, such as "mem0". *source* is a file or a URL. *group* is the owner, such as a user id; None
-    means the only one. With *read* false, no facts are extracted from messages. *progress* is called with (stored
-    records, all records). Errors: `InputError` for an invalid record, before anything is stored.
-    """
+    """Import the records of one owner from another memory product's export; return how many were imported."""
     validate_choice("origin", origin, plugin_names("importers"))
     place = source if "://" in str(source) else Path(source)
     reading = yield from work(lambda: load_plugin("importers", origin)(place, group))
@@ -85,10 +80,7 @@ def import_records(
 
 
 def _check_all(engine: Engine, reading: Reading, progress: Callable[[int, int], None] | None) -> int:
-    """Raise `InputError` for the first record that cannot be stored; return the number of records. Nothing is stored.
-
-    *reading*: a function that yields the records. *progress* is called with (0, number of records so far).
-    """
+    """Raise `InputError` for the first record that cannot be stored; return the number of records."""
     count = 0
     contents = DiskDictionary()
     for count, record in enumerate(reading(Counter()), start=1):
@@ -114,8 +106,7 @@ def _to_state(engine: Engine, record: Record) -> State:
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
     """Store *window*, records that are all facts or all messages, and return a result for each of them.
 
-    With *read*, a model extracts facts from the messages. Errors: `InputError` for an invalid record; the records
-    before it stay stored.
+    Errors: `InputError`.
     """
     tally = Tally()
     taken: list[Record] = []
@@ -143,10 +134,7 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
 def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
-    """Let the facts of a message, *record*, replace the facts of earlier versions of the message.
-
-    *result*: from storing the message. Earlier facts stay, counted in *left_out*, if the new version states no fact.
-    """
+    """Let the facts of a message, *record*, replace the facts of earlier versions of the message."""
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:
         return

@@ -39,11 +39,7 @@ _NEEDLESS = frozenset({"hash", "score", "old_memory"})
 
 
 def to_labels(ids: Mapping[str, str], metadata: Mapping[str, Any] | None, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the labels (fields for filters) of a Mem0 memory: *ids* without "user_id", *metadata* and *about*.
-
-    *about*: other fields, such as ``{"role": "user"}``. Metadata that cannot be labels is stored as JSON under the
-    label `REST`. Errors: `InputError` if *metadata* is not a dict of JSON values.
-    """
+    """Return the labels (fields for filters) of a Mem0 memory: *ids* without "user_id", *metadata* and *about*."""
     if not isinstance(metadata, Mapping | None):
         raise InputError(f"metadata must be a dict, got {type(metadata).__name__}")
     labels: dict[str, Any] = {}
@@ -80,9 +76,7 @@ def _to_json(rest: Mapping[str, Any]) -> str:
 def read_mem0(path: Path, group: str | None = None) -> moving.Reading:
     """Return a function that yields the memories of one user or agent in a Mem0 export, as records to import.
 
-    The function is called with a `Counter`, to count memories that it leaves out. *path*: the file with the result of
-    ``Memory.get_all`` or ``Memory.history``. *group*: the id of the user or agent; None if there is only one. Errors:
-    `InputError` for an invalid file, or an unknown or missing *group*.
+    Errors: `InputError`.
     """
     owners: set[str] = set()
     deleted = moving.DiskDictionary()
@@ -106,10 +100,7 @@ def _records(path: Path, owner: str, deleted: moving.DiskDictionary, left_out: C
 
 
 def _mem0_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInput:
-    """Convert *record*, a Mem0 memory, to a message; fields that cannot be imported are counted in *left_out*.
-
-    *place* names the record in error messages. Errors: `InputError` if it has no text.
-    """
+    """Convert *record*, a Mem0 memory, to a message; count fields that cannot be imported in *left_out*."""
     metadata = record.get("metadata") or {}
     content = record.get("memory") or record.get("new_memory")
     if not isinstance(content, str) or not isinstance(metadata, dict):
@@ -138,10 +129,7 @@ def _mem0_episode(place: str, record: Row, left_out: Counter[str]) -> EpisodeInp
 
 
 def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_out: Counter[str]) -> Labels:
-    """Return the labels (fields for filters) of a Mem0 memory; metadata that does not fit is left out, and counted.
-
-    *named*: its ids and other known fields. *metadata*: all other fields. *key*: its own id.
-    """
+    """Return the labels of a Mem0 memory; metadata that does not fit is left out, and counted."""
     ids = {name: value for name, value in named.items() if name in IDS}
     about = {name: value for name, value in named.items() if name in ABOUT} | ({MEM0_ID: key} if key else {})
     labels = to_labels(ids, metadata, about)
@@ -158,8 +146,7 @@ def _labels_of(named: Mapping[str, str], metadata: Row, key: str | None, left_ou
 def read_expiration(value: object) -> tuple[str | None, datetime | None]:
     """Return the last day on which a memory is shown, and the time when it expires: 00:00 UTC of the next day.
 
-    ``"2026-12-31" -> ("2026-12-31", datetime(2027, 1, 1, tzinfo=UTC))``; ``None -> (None, None)``. Errors: `InputError`
-    if *value* is not a date.
+    Errors: `InputError`.
     """
     if value is None:
         return None, None
@@ -187,10 +174,7 @@ def _is_revised(record: Row) -> bool:
 
 
 def _version_of(record: Row) -> str | None:
-    """Return an id of this version of a Mem0 memory: "m1" for the first, "m1@2024-05-01" (its time) after a change.
-
-    A row of the memory's history has an id of its own, which is returned. None if the record has no id.
-    """
+    """Return an id of this version of a Mem0 memory: "m1" for the first, "m1@2024-05-01" after a change."""
     key, own = _memory_id(record), record.get("id")
     if record.get("memory_id") and own:
         return str(own)
@@ -210,11 +194,7 @@ def _owner_of(record: Row) -> str:
 
 
 def read_langmem(path: Path, group: str | None = None) -> moving.Reading:
-    """Return a function that yields the items of one namespace in an exported LangGraph store, as records to import.
-
-    *path*: the file with the items in the form of ``Item.dict()``. *group*: the namespace, its parts joined by "/";
-    None if there is only one. Errors: `InputError` for an invalid file, or an unknown or missing *group*.
-    """
+    """Return a function that yields the items of one namespace in an exported LangGraph store, to import."""
     namespaces = {_langmem_namespace(record) for _, record in moving.read_json_records(path, moving.LIST_NAMES)}
     return partial(_langmem_records, path, moving.choose_owner(namespaces, group, "namespace"))
 
@@ -226,10 +206,7 @@ def _langmem_records(path: Path, namespace: str, _: Counter[str]) -> Iterator[mo
 
 
 def _langmem_episode(place: str, record: Row, namespace: str) -> EpisodeInput:
-    """Convert *record*, an item of a LangGraph store, to a message or, if its value has no text, a JSON record.
-
-    *place* names the item in error messages. Errors: `InputError` if the item has no value.
-    """
+    """Convert *record*, an item of a LangGraph store, to a message or, without text, a JSON record."""
     value = record.get("value")
     if not isinstance(value, dict) or not value:
         raise InputError(f"{place}: the record has no value; pass items as Item.dict() returns them")
