@@ -119,26 +119,19 @@ class FlowRunnable(Runnable[Any, Output]):
 
 
 def open_model(model: BaseChatModel | str) -> Model:
-    """Return a client that sends prompts to *model*, and parses the answers as objects of the prompts' answer types.
-
-    *model* is a LangChain chat model, or a name such as "openai:gpt-4.1-mini"; then its address and its key come from
-    the environment. Errors: `SettingsError` if it cannot be opened.
-    """
+    """Return a client that sends prompts to *model*, and parses the answers as the prompts' answer types."""
     return opening.model(model, Settings.from_env())
 
 
 def ask_chat(model: Model, prompt: PromptTemplate[Answer], /, **fields: Any) -> Flow[Answer]:
-    """Send *prompt* to *model*, and return the answer, parsed as the prompt's answer type (a pydantic model).
-
-    *fields* are the values of the variables in the prompt. Errors: `ModelError` if there is no valid answer.
-    """
+    """Send *prompt* to *model*, and return the answer, parsed as the prompt's answer type."""
     return cast("Answer", (yield from call(model, "answer", Ask(prompt, fields))))
 
 
 def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record]:
     """Convert *messages* to JSON objects for a prompt: ``[{"role": "user", "content": "Hello"}, ...]``.
 
-    Names of speakers and tool calls are included. Errors: `InputError` for values that are not messages.
+    Errors: `InputError`.
     """
     return [_write(message) for message in messages_of(messages)]
 
@@ -146,8 +139,7 @@ def write_messages(messages: Iterable[MessageLikeRepresentation]) -> list[Record
 def write_trajectories(trajectories: Any) -> list[Record]:
     """Convert an agent's runs to JSON objects for a prompt: ``[{"trajectory": 1, "messages": [...]}, ...]``.
 
-    A run is an `AnnotatedTrajectory`, a pair (messages, feedback) or a list of messages. A text is a single run.
-    Errors: `InputError` for other values.
+    Errors: `InputError`.
     """
     if isinstance(trajectories, str):
         return [{"trajectory": 1, "text": trajectories}] if trajectories.strip() else []

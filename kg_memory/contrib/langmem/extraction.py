@@ -149,10 +149,7 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
                 raise InputError(f"an existing memory must be a text or an (id, content) pair, got {memory!r:.80}")
 
     def _make_prompt(self, *, exists: bool) -> PromptTemplate[asking.Changes] | None:
-        """Return the prompt that asks the model for changes to memories; None if no change is allowed.
-
-        *exists*: whether there are memories. Without any, adding is always allowed.
-        """
+        """Return the prompt that asks the model for changes to memories; None if no change is allowed."""
         lists: Record = {}
         for name, schema in self.schemas.items():
             if self._inserts or not exists:
@@ -166,10 +163,7 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Apply the model's *changes* to the list *memories*; return False if there is nothing to apply.
-
-    Removed memories stay in the list, and their ids are added to *removed*. Changes to unknown memories are skipped.
-    """
+    """Apply the model's *changes* to the list *memories*; return False if there is nothing to apply."""
     places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
     made = False
     for name in type(changes).model_fields:
@@ -219,10 +213,7 @@ create_thread_extractor = ThreadExtractor
 
 
 def to_model(memory: Existing, schemas: Mapping[str, Schema]) -> Any:
-    """Convert the content of *memory* to an instance of its schema; if it does not fit, return it as plain JSON.
-
-    *schemas* maps the names of schemas to pydantic models.
-    """
+    """Convert the content of *memory* to an instance of its schema; if it does not fit, return it as plain JSON."""
     schema = schemas.get(memory.kind) or (Memory if memory.kind == Memory.__name__ else None)
     try:
         return memory.content if schema is None else schema.model_validate(memory.content)

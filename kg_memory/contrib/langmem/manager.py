@@ -118,10 +118,7 @@ class MemoryStoreManager(FlowRunnable[list[Record]]):
         return await self.ainvoke({"messages": messages})
 
     def _revise(self, input_: Mapping[str, Any], before: Sequence[SearchItem]) -> Flow[tuple[list[Existing], set[str]]]:
-        """Let the model revise *before*, stored items; return all memories, and the ids of memories to delete.
-
-        Nothing is stored yet. *input_* has the conversation: ``{"messages": [...]}``.
-        """
+        """Let the model revise the stored items *before*; return all memories, and the ids of memories to delete."""
         memories, removed = yield from self.memory_manager.revise(input_, [_to_existing(item) for item in before])
         for manager, phase in self._phases:
             kept = [memory for memory in memories if memory.id not in removed]
@@ -240,10 +237,7 @@ create_memory_searcher = MemorySearcher
 
 
 def write_queries(model: Model, messages: Any, wishes: str) -> Flow[list[str]]:
-    """Let *model* write at most five search queries, for memories that may help to continue a conversation.
-
-    *messages* are the conversation. *wishes* are the application's instructions to the model.
-    """
+    """Let *model* write at most five search queries, for memories that may help to continue a conversation."""
     records = write_messages(messages)
     if not records:
         return []
@@ -252,10 +246,7 @@ def write_queries(model: Model, messages: Any, wishes: str) -> Flow[list[str]]:
 
 
 def search_all(store: BaseStore, namespace: Labels, queries: Sequence[str], limit: int) -> Flow[list[SearchItem]]:
-    """Search *store* with each of *queries*; return all items found, best first and without duplicates.
-
-    *limit* is the maximum number of items for each query.
-    """
+    """Search *store* with each of *queries*; return all items found, best first and without duplicates."""
     found: dict[tuple[Labels, str], list[SearchItem]] = {}
     for query in queries:
         page: list[SearchItem] = yield from call(store, "search", namespace, query=query, limit=limit)
@@ -291,10 +282,7 @@ def _store_changes(
     after: Sequence[Existing],
     removed: Collection[str],
 ) -> Flow[list[Record]]:
-    """Put new and changed memories into the store, delete the ids *removed*, and return the items that were put.
-
-    *before*: the items that were read from the store. *after*: the memories that the store should have.
-    """
+    """Put new and changed memories into the store, delete the ids *removed*, and return the items put."""
     items = {item.key: item for item in before}
     for item in before:
         if item.key in removed:

@@ -36,7 +36,7 @@ class Namespace:
     def __call__(self, config: Mapping[str, Any] | None = None) -> Labels:
         """Return the labels with values in place of variables; the values are from *config* or the running graph.
 
-        Errors: `InputError` if a variable has no value, or a label contains a dot.
+        Errors: `InputError`.
         """
         labels = tuple(place_here(label, config or None).namespace for label in self._labels)
         if any("." in label for label in labels):

@@ -39,10 +39,7 @@ REMOTE = (
 
 @dataclass(eq=False, slots=True)
 class _Task:
-    """A scheduled call of the reflector, the runnable that extracts memories from a conversation.
-
-    `payload`: its input, such as ``{"messages": [...]}``. `due`: the time of the call, in seconds of `time.monotonic`.
-    """
+    """A scheduled call of the reflector, the runnable that extracts memories from a conversation."""
 
     payload: Any
     due: float
@@ -179,10 +176,7 @@ class ReflectionExecutor:
 
 
 def _config_here(config: RunnableConfig | None) -> tuple[Record, Any]:
-    """Return ("configurable" values, context) of the running graph or, if *config* is given, (its values, None).
-
-    Values that LangGraph sets itself are left out.
-    """
+    """Return ("configurable" values, context) of the running graph, or of *config* if it is given."""
     context = None
     if config is None:
         try:
@@ -200,10 +194,7 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of *former* in front; both are dicts, ``{"messages": [...]}``.
-
-    *payload* is returned unchanged if its messages already begin with those of *former*.
-    """
+    """Return *payload* with the messages of *former* in front; both are dicts, ``{"messages": [...]}``."""
     old, new = _messages(former), _messages(payload)
     return payload if not old or new is None or new[: len(old)] == old else {**payload, "messages": [*old, *new]}
 

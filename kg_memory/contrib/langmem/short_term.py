@@ -147,10 +147,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return SummarizationResult(self._final.format_messages(**values), running)
 
     def _split(self, messages: Sequence[BaseMessage], system: Sequence[BaseMessage]) -> int:
-        """Return how many of the first *messages* to summarise; 0 below the token limit, and never all.
-
-        *system*: the leading system message, if any; its tokens count too.
-        """
+        """Return how many of the first *messages* to summarise; 0 below the token limit, and never all."""
         total, room = self._count(messages), self._room - self._count(system)
         if total < self._before:
             return 0
@@ -162,10 +159,7 @@ class SummarizationNode(FlowRunnable[Record]):
         return end
 
     def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Divide *messages* into lists of at most `max_tokens` tokens, one for each call of the model.
-
-        A message with tool calls stays in one list with the results of the tools, even if they exceed the limit.
-        """
+        """Divide *messages* into lists of at most `max_tokens` tokens, one for each call of the model."""
         part: list[BaseMessage] = []
         for turn in _turns(messages):
             if part and self._count([*part, *turn]) > self._most:
@@ -196,10 +190,7 @@ summarize_messages, asummarize_messages = both(_summarize_messages)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-    """Group *messages* so that a message with tool calls stays together with the tools' results; yield the groups.
-
-    Any other message is a group of its own.
-    """
+    """Yield groups of *messages* in which a message with tool calls stays together with the tools' results."""
     turn: list[BaseMessage] = []
     for message in messages:
         if turn and not isinstance(message, ToolMessage):

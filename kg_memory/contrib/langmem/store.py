@@ -55,19 +55,12 @@ class Content(NamedTuple):
     schema: str
 
     def source_id(self, former: Episode | None) -> str:
-        """Return the id for a new version of an item: a hash of its content and of the previous version.
-
-        *former* is the episode (stored text) of the previous version, or None.
-        """
+        """Return the id for a new version of an item: a hash of its content and of the previous version."""
         return hash_value([former and former.id, *self])
 
 
 def encode(value: Mapping[str, Any]) -> Content:
-    """Convert the value of a store item to the text or JSON to save, with the name of its schema.
-
-    ``{"content": "Hi"}`` is saved as the text "Hi". ``{"kind": "Memory", "content": {...}}`` has the schema "Memory".
-    Any other value is saved as JSON.
-    """
+    """Convert the value of a store item to the text or JSON to save, with the name of its schema."""
     text = to_stored_json(dict(value))
     schema = value.get("kind")
     content = value.get("content")
@@ -207,11 +200,7 @@ class EpisodeStore(BaseStore):
         return sorted(name for name in names if not within or name == within or name.startswith(f"{within}."))
 
     def _rank(self, namespace: str, query: str, needed: int) -> Flow[list[SearchItem]]:
-        """Search *namespace* for *query*; return the items and facts found, with their scores, in no particular order.
-
-        *needed*: the number of results that the caller needs, if there are so many; more may be returned. [] if the
-        search finds no answer.
-        """
+        """Search *namespace* for *query*; return the items and facts found, with their scores, unordered."""
         times = {"as_of": self._as_of, "believed_at": self._believed_at}
         limit = min(SPARE * needed, FURTHEST)
         results: SearchResults = yield from call(
@@ -230,10 +219,7 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, needed: int) -> Flow[list[SearchItem]]:
-        """Return items in *namespace* whose values pass the function *matches*, latest first.
-
-        At least *needed* items are returned, if so many match; the older ones may be left out.
-        """
+        """Return items in *namespace* whose values pass the function *matches*, latest first."""
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:
@@ -287,8 +273,7 @@ class EpisodeStore(BaseStore):
     def _replace_fact(self, namespace: str, id_: str, content: Content) -> Flow[None]:
         """Store *content* as a new item, and let its facts replace the fact *id_*.
 
-        The key of the item is a hash of *id_* and the content, so that a repeated call adds no second item. Errors:
-        `NotFound`.
+        Errors: `NotFound`.
         """
         fact: Fact | None = yield from call(self.memory.facts, "get", id_, namespace=namespace)
         if fact is None:
@@ -298,10 +283,7 @@ class EpisodeStore(BaseStore):
         yield from self._end_unstated([fact], (yield from self._versions(namespace, [key]))[key][0], namespace)
 
     def _add_version(self, namespace: str, key: str, content: Content) -> Flow[None]:
-        """Store *content* as the latest version of the item *key*; end the facts that only earlier versions state.
-
-        Unchanged content is not stored again, but its facts are extracted if that has failed before.
-        """
+        """Store *content* as the latest version of the item *key*; end the facts that only earlier versions state."""
         last = next(iter((yield from self._versions(namespace, [key])).get(key, ())), None)
         is_same = last is not None and last.source_id is not None and _content(last) == content
         if is_same and last is not None and last.status is EpisodeStatus.DONE:
@@ -327,10 +309,7 @@ class EpisodeStore(BaseStore):
                     raise
 
     def _end_former(self, namespace: str, key: str) -> Flow[None]:
-        """End the facts that earlier versions of the item *key* state, but its latest version does not.
-
-        Nothing is done if the facts of the latest version are not extracted yet.
-        """
+        """End the facts that earlier versions of the item *key* state, but its latest version does not."""
         latest, *former = (yield from self._versions(namespace, [key])).get(key, [None])
         if former and latest is not None and latest.status is EpisodeStatus.DONE:
             among = {"where": {"source": SOURCE + key}, "namespace": namespace, "limit": MOST}
@@ -338,11 +317,7 @@ class EpisodeStore(BaseStore):
             yield from self._end_unstated(facts, latest, namespace)
 
     def _end_unstated(self, facts: Sequence[Fact], latest: Episode, namespace: str) -> Flow[None]:
-        """End each of *facts*, from earlier versions of an item, that *latest*, its latest version, does not state.
-
-        A fact is replaced by a fact of *latest* about the same subject, or retracted if there is none. Facts that have
-        ended already stay as they are.
-        """
+        """End each of *facts*, from earlier versions of an item, that its *latest* version does not state."""
         among = {"where": {"source": latest.source, "source_id": latest.source_id}, "limit": MOST}
         new: list[Fact] = yield from call(self.memory.facts, "list", **among, namespace=namespace)
         subjects, kept = {fact.subject for fact in new}, {fact.id for fact in new}

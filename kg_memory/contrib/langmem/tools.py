@@ -149,11 +149,7 @@ def _tool(
     place: tuple[BaseStore | None, Namespace],
     response_format: Literal["content", "content_and_artifact"],
 ) -> BaseTool:
-    """Build a LangChain tool that calls *flow* with a store, a namespace and the tool's arguments.
-
-    *place* is (store, namespace); a store of None is that of the running graph. An `InputError` becomes the tool's
-    answer.
-    """
+    """Build a LangChain tool that calls *flow* with a store, a namespace and the tool's arguments."""
     store, where = place
 
     def answer(**values: Any) -> Flow[Any]:
