@@ -48,11 +48,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AddRequest:
-    """The arguments of `Memory.add` or `update` that apply to all messages of the call: ids, metadata and times.
-
-    `ids`: user_id and so on. `metadata`: from the caller. `about`: further labels to store, such as "memory_type".
-    `at`: the time of the messages (None: now).
-    """
+    """The arguments of `Memory.add` or `update` that apply to all messages of the call: ids, metadata and times."""
 
     ids: Ids
     metadata: Entries | None
@@ -65,11 +61,7 @@ class AddRequest:
         cls, ids: Mapping[str, object], metadata: Entries | None, timestamp: Any, expiration_date: object,
         memory_type: str | None,
     ) -> AddRequest:  # fmt: skip
-        """Validate the arguments of `Memory.add` that apply to all its messages, and return them as an `AddRequest`.
-
-        *timestamp*: the time of the messages (None: now). *expiration_date*: the last day on which they are shown
-        (None: no end). *memory_type*: None or "procedural_memory". Errors: `InputError`.
-        """
+        """Validate the arguments of `Memory.add` that apply to all its messages."""
         if memory_type not in (None, PROCEDURAL):
             raise InputError(f"memory_type must be {PROCEDURAL!r}, or left out, got {memory_type!r:.100}")
         last_day, expires_at = read_expiration(expiration_date)
@@ -78,20 +70,14 @@ class AddRequest:
         return cls(read_ids(ids), metadata, about, at, expires_at)
 
     def fields_of(self, message: Message) -> Item:
-        """Return the fields with which *message* is stored, except its text: source, source_id, labels, at, expires_at.
-
-        The source_id is random: if the same message is added again, it is stored again.
-        """
+        """Return the fields, except text, with which *message* is stored: source, source_id, labels, at, expires_at."""
         about = {**self.about, "role": message.role, "actor_id": message.name}
         labels = to_labels(self.ids, self.metadata, about)
         times = {"at": self.at, "expires_at": self.expires_at}
         return {"source": SOURCE, "source_id": uuid4().hex, "labels": labels, **times}
 
     def episode_of(self, message: Message) -> Item:
-        """Convert a Mem0 *message* to an episode for `GraphMemory.add_many`: ``{"content": ..., "speaker": ...}``.
-
-        A model extracts facts from it. Its thread is the run_id.
-        """
+        """Convert a Mem0 *message* to an episode for `GraphMemory.add_many`: ``{"content": ..., "speaker": ...}``."""
         about = {"content": message.text, "speaker": message.speaker, "thread": self.ids.get("run_id")}
         return {**about, **self.fields_of(message)}
 
@@ -103,11 +89,7 @@ class AddRequest:
 
 
 def add(view: View, messages: object, request: AddRequest, *, infer: bool) -> Flow[list[Item]]:
-    """Store *messages*, and return an event for each memory that changed: ``[{"event": "ADD", "memory": ..., ...}]``.
-
-    *infer*: a model extracts memories, except procedural ones; otherwise messages are stored verbatim. Errors:
-    `InputError`; `ModelError` if the model could not read a stored message.
-    """
+    """Store *messages*, and return an event for each changed memory: ``[{"event": "ADD", "memory": ..., ...}]``."""
     owner = Owner.of_ids(view.collection, request.ids)
     spoken = parse_messages(messages)
     if infer and request.about["memory_type"] is None:
@@ -118,11 +100,7 @@ def add(view: View, messages: object, request: AddRequest, *, infer: bool) -> Fl
 
 
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
-    """Store *inputs* for *owner*, and return an event for each memory that changed: ``[{"event": "ADD", ...}]``.
-
-    *verb*: the `GraphMemory` method that stores them: "add_many" for messages, "facts.add_many" for facts.
-    Errors: `ModelError` if a model could not read one of the messages, which are stored nevertheless.
-    """
+    """Store *inputs* for *owner*, and return an event for each changed memory: ``[{"event": "ADD", ...}]``."""
     if not inputs:
         return []
     began = datetime.now(UTC)
@@ -147,10 +125,7 @@ def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> F
 
 
 def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
-    """Return (message index, character index) of the first statement of *fact*, as a sort key.
-
-    *order* has the index of each added message by its id. A fact that none of these messages states comes last.
-    """
+    """Return (message index, character index) of the first statement of *fact*, as a sort key."""
     places = ((order[source.episode], source.start) for source in fact.sources if source.episode in order)
     return min(places, default=(len(order), 0))
 
@@ -161,8 +136,7 @@ def _first_place(fact: Fact, order: Mapping[str, int]) -> tuple[int, int]:
 def update(view: View, memory_id: str, text: object, metadata: Entries | None, expiration: Any) -> Flow[None]:
     """Replace the memory with the id *memory_id* by *text*.
 
-    *metadata* is added to the existing metadata. *expiration*: the last day on which the memory is shown. Errors:
-    `InputError` for an unknown or retracted memory; `ModelError` if the model could not read *text*.
+    Errors: `InputError`, `ModelError`.
     """
     if text is None:
         raise InputError("text must be set: metadata and expiration_date can only be changed together with the text")
@@ -191,11 +165,7 @@ def update(view: View, memory_id: str, text: object, metadata: Entries | None, e
 
 
 def _replacement(fact: Fact, text: str, metadata: Entries, expiration: Any, owner: Owner) -> tuple[Message, AddRequest]:
-    """Return the message that replaces *fact*, and the ids, labels and times to store with it.
-
-    The ids and labels are those of *fact*; *metadata* is added. *expiration*: the last day on which the
-    memory is shown; `UNSET` keeps the previous one.
-    """
+    """Return the message that replaces *fact*, and the ids, labels and times to store with it."""
     labels: Item = dict(fact.sources[0].labels) if fact.sources else {}
     ids = {name: labels.pop(name) for name in IDS if name in labels} | {owner.field: owner.value}
     role, name = str(labels.pop("role", USER)), labels.pop("actor_id", None)
@@ -211,7 +181,7 @@ def _replacement(fact: Fact, text: str, metadata: Entries, expiration: Any, owne
 def parse_messages(messages: object) -> list[Message]:
     """Parse the messages in a Mem0 call: a text, a dict with role and content, or a list of these.
 
-    Messages without text, and system messages, are left out. Errors: `InputError` for a value of another form.
+    Errors: `InputError`.
     """
     listed = messages if isinstance(messages, list | tuple) else [messages]
     if not listed:
@@ -236,10 +206,7 @@ def _read_message(message: Any) -> Message:
 
 
 def delete(view: View, memory_id: str) -> Flow[list[str]]:
-    """Delete the memory with the id *memory_id*, and all earlier memories that it replaced; return the deleted ids.
-
-    Errors: `NotFound` if it does not exist.
-    """
+    """Delete the memory *memory_id* and all earlier memories that it replaced; return the deleted ids."""
     owner = yield from view.require(memory_id)
     fact = yield from view.current(owner, memory_id)
     chain = [memory_id] if fact is None else (yield from _find_chain(view, owner, fact))

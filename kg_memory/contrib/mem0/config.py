@@ -39,10 +39,7 @@ SERVERS: Mapping[str, str | None] = {
 
 
 def open_config(config: Entries | None) -> View:
-    """Open the memory that the Mem0 configuration *config* describes; it connects to its database at the first use.
-
-    Errors: `SettingsError` for unknown or unsupported options.
-    """
+    """Open the memory that the Mem0 configuration *config* describes, without connecting."""
     if not isinstance(config, Mapping | None):
         raise SettingsError(f"config must be a dict, got {type(config).__name__}; of a MemoryConfig, its model_dump()")
     config = config or {}
@@ -128,11 +125,7 @@ def _open_embeddings(provider: str | None, options: Entries, settings: Settings)
 
 
 def _find_server(part: str, provider: str, options: Entries, settings: Settings) -> tuple[str | None, str | None]:
-    """Return (base URL, API key) of the model server of *provider*, such as "ollama"; None: the client's default.
-
-    *settings* has the defaults for OpenAI. *part*: the name of the section, for errors. Errors: `SettingsError` for an
-    unknown provider.
-    """
+    """Return (base URL, API key) of the model server of *provider*, such as "ollama"; None: the client's default."""
     hint = "; use 'openai' with an openai_base_url, or 'langchain' with a LangChain object as model"
     validate_choice(
         f"the provider of {part}", provider, (*SERVERS, "langchain", OFFLINE), error=SettingsError, hint=hint

@@ -82,10 +82,7 @@ def _required(group: FilterGroup) -> Iterator[Test]:
 
 
 def _parse(filters: object, depth: int) -> FilterGroup:
-    """Parse a Mem0 filter dict to an "AND" group. Errors: `InputError` for an invalid filter.
-
-    *depth* is the depth of nesting of *filters*, which is limited.
-    """
+    """Parse a Mem0 filter dict to an "AND" group. Errors: `InputError` for an invalid filter."""
     if not isinstance(filters, Mapping):
         raise InputError(f"a filter must be a dict such as {{'user_id': 'ann'}}, got {type(filters).__name__}")
     if depth > MAX_DEPTH:
@@ -148,11 +145,7 @@ def holds(filter_: Node, values: Entries) -> bool:
 
 
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
-    """Return whether a message with the fields *values* matches the filter *node*.
-
-    *of_all*: *values* has only the fields that all messages of a namespace share; the result is None if it depends on
-    other fields.
-    """
+    """Return whether a message with the fields *values* matches the filter *node*."""
     if isinstance(node, Test):
         if of_all and node.field not in values:
             return None
@@ -195,10 +188,7 @@ def _translate(node: Node, owner: Owner) -> Entries:
 
 
 def _join_tests(parts: Sequence[Entries]) -> Entries:
-    """Combine the filters *parts* into one that requires all of them.
-
-    If possible, the result is one dict, since one and the same message must fulfil all conditions of a dict.
-    """
+    """Combine the filters *parts* into one that requires all of them."""
     fields: Item = {}
     rest: list[Entries] = []
     for part in parts:

@@ -15,11 +15,7 @@ from kg_memory.models.results import Explanation, FactExplanation
 
 
 def to_memory(fact: Fact, owner: Owner, score: float | None = None) -> Item:
-    """Convert *fact* to the dict of a Mem0 memory: "id", "memory" (the text), "metadata" and so on.
-
-    "valid_at" and "invalid_at" are the start and end of the time at which the fact is true. *owner* is the owner of the
-    fact's namespace. *score* is added if it is not None.
-    """
+    """Convert *fact* to the dict of a Mem0 memory: "id", "memory" (the text), "metadata" and so on."""
     labels = [source.labels for source in fact.sources]
     first = {name: next((own[name] for own in labels if name in own), None) for name in ABOUT}
     shown = {name: value for name, value in first.items() if value is not None}
@@ -47,10 +43,7 @@ def _to_text(time: datetime | None) -> str | None:
 
 
 def explain_score(explanation: Explanation) -> Item:
-    """Return the ranks and scores of a result: ``{"hits": {"words": {"rank": 1, "score": 0.9}}, "scores": {...}}``.
-
-    "hits" has its rank and score in each retriever, such as the word index. "scores" has its partial scores.
-    """
+    """Return the ranks and scores of a result: ``{"hits": {"words": {"rank": 1, "score": 0.9}}, "scores": {...}}``."""
     hits = {hit.retriever: {"rank": hit.rank, "score": hit.score} for hit in explanation.hits}
     return {"hits": hits, "scores": dict(explanation.scores)}
 
@@ -59,20 +52,14 @@ def explain_score(explanation: Explanation) -> Item:
 
 
 def is_live(fact: Fact, now: datetime) -> bool:
-    """Return whether *fact* is listed as a memory at the time *now*.
-
-    It is listed until it ends. A fact that was already past when it was stated is listed until it is replaced.
-    """
+    """Return whether *fact* is listed as a memory at the time *now*."""
     if fact.invalid_at is None or fact.invalid_at > now:
         return True
     return not fact.superseded_by and fact.invalid_at <= _first_time(fact)
 
 
 def is_shown(fact: Fact, owner: Owner, filter_: FilterGroup, *, show_expired: bool, today: date) -> bool:
-    """Return whether a message that states *fact* matches *filter_* and has not expired by *today*.
-
-    With *show_expired*, expired messages count too, and facts whose messages were all deleted are shown.
-    """
+    """Return whether a message that states *fact* matches *filter_* and has not expired by *today*."""
     if not fact.sources:
         return show_expired
     return any(
@@ -95,10 +82,7 @@ def _has_expired(source: Source, today: date) -> bool:
 
 
 def to_events(facts: Sequence[Fact], ended: Mapping[str, Fact], episodes: Container[str], owner: Owner) -> list[Item]:
-    """Return one event for each memory that a call of `add` changed: ``{"event": "ADD", "memory": ..., ...}``.
-
-    *facts* are stated by the added messages, whose ids are *episodes*. *ended* are the facts that they ended, by id.
-    """
+    """Return one event for each memory that a call of `add` changed: ``{"event": "ADD", "memory": ..., ...}``."""
     events: list[Item] = []
     replaced: set[str] = set()
     for fact in facts:
@@ -124,10 +108,7 @@ def find_ended(changes: Iterable[Change], sentences: Container[str]) -> dict[str
 
 
 def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
-    """Return the history of a memory as events, earliest first: ADD, UPDATE for each replacement, and DELETE.
-
-    *explained* has the periods of the fact *memory_id*, and the decisions about it.
-    """
+    """Return the history of a memory as events, earliest first: ADD, UPDATE for each replacement, and DELETE."""
     periods = list(explained.evolution)
     if not periods:
         refuted = next((verdict for verdict in explained.verdicts if verdict.kind == "retracted"), None)
@@ -149,10 +130,7 @@ def to_history(memory_id: str, explained: FactExplanation) -> list[Item]:
 def _event_row(
     memory_id: str, event: str, before: Fact | None, after: Fact | None, at: datetime, by: str | None = None
 ) -> Item:
-    """Return one event in the history of a memory; *before* and *after* are the fact before and after the event.
-
-    *event* is "ADD", "UPDATE" or "DELETE". *at* is its time, and *by* the name of who caused it, if known.
-    """
+    """Return one event in the history of a memory; *before* and *after* are the fact before and after it."""
     fact = after or before
     source = fact.sources[0] if fact and fact.sources else None
     actor = by or (source and (source.labels.get("actor_id") or source.speaker))

@@ -25,11 +25,7 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The user, agent or run to whom a namespace belongs.
-
-    `field` is the kind of owner, such as "user_id", and `value` its id, such as "ann". `collection` is the first part
-    of the namespace's name, such as "mem0" in "mem0/user/ann".
-    """
+    """The user, agent or run to whom a namespace belongs."""
 
     collection: str
     field: str
@@ -47,7 +43,7 @@ class Owner:
 
     @classmethod
     def of_ids(cls, collection: str, ids: Mapping[str, str]) -> Self:
-        """Return the owner of a memory with the given *ids*: the user or, without a user, the agent, or else the run.
+        """Return the owner of a memory with the given *ids*: the user, else the agent, else the run.
 
         Errors: `InputError` if none of these ids is given.
         """
@@ -58,10 +54,7 @@ class Owner:
 
     @classmethod
     def of_namespace(cls, collection: str, namespace: str) -> Self | None:
-        """Return the owner of *namespace*: the user "ann" for ``"mem0/user/ann"``.
-
-        *collection*: the first part of the namespace, such as "mem0". None if *namespace* is not in the collection.
-        """
+        """Return the owner of *namespace*: the user "ann" for ``"mem0/user/ann"``."""
         for field, word in OWNERS.items():
             start = f"{collection}/{word}/"
             if namespace.startswith(start):
@@ -72,7 +65,7 @@ class Owner:
 def read_collection(name: object) -> str:
     """Return *name* if it is a valid name of a collection, the first part of the names of its namespaces.
 
-    Errors: `SettingsError` if it is empty, or contains "/" or "{".
+    Errors: `SettingsError`.
     """
     if not isinstance(name, str) or not name.strip() or "/" in name or "{" in name:
         raise SettingsError(f"collection_name must be a name without '/' and '{{', got {name!r:.100}")
@@ -88,10 +81,7 @@ def read_ids(ids: Mapping[str, object]) -> Ids:
 
 
 def read_id(name: str, value: object) -> str:
-    """Return *value*, a text or integer, as the text of an id. *name* is its field, such as "user_id", for errors.
-
-    Errors: `InputError` if it is empty or contains spaces.
-    """
+    """Return *value*, a text or integer, as the text of an id. Errors: `InputError` if it is empty or has spaces."""
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not text or any(map(str.isspace, text)):
         raise InputError(f"{name} must be a text without spaces or a whole number, got {value!r:.100}")
@@ -109,11 +99,7 @@ def to_metadata(labels: Entries) -> Item:
 
 
 def first_ids(owner: Owner, labels: Iterable[Entries]) -> Ids:
-    """Return the Mem0 ids of a memory: ``{"user_id": "ann", "run_id": "r1"}``.
-
-    They are the id of *owner*, and for each other kind of id, the first value in *labels*, the labels of the messages
-    that state the memory.
-    """
+    """Return the Mem0 ids of a memory: ``{"user_id": "ann", "run_id": "r1"}``."""
     ids = {name: value for name, value in owner.constants.items() if value is not None}
     for own in labels:
         for name in IDS:

@@ -37,10 +37,7 @@ LONGEST = 2000
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Access to the Mem0 memories of one collection: the namespaces of `graph` whose names begin with `collection`.
-
-    `reranks`: whether searches can use a reranker. `places` caches the owner (such as a user) of each memory by its id.
-    """
+    """Access to the Mem0 memories of one collection: the namespaces whose names begin with `collection`."""
 
     graph: GraphMemory
     collection: str
@@ -60,10 +57,7 @@ class View:
         return [owner for owner in owners if owner is not None]
 
     def matching(self, filter_: FilterGroup) -> Flow[list[Owner]]:
-        """Return the owners (users, agents or runs) who may have memories that match *filter_*.
-
-        If the filter requires a user_id, this is one owner. Otherwise all namespaces are examined.
-        """
+        """Return the owners (users, agents or runs) who may have memories that match *filter_*."""
         owner = owner_of(filter_, self.collection)
         owners = [owner] if owner else (yield from self.owners())
         return [owner for owner in owners if evaluate_for(filter_, owner) is not False]
@@ -73,11 +67,7 @@ class View:
         self.places.put(dict.fromkeys(ids, owner))
 
     def locate(self, memory_id: object) -> Flow[Owner | None]:
-        """Return the owner (user, agent or run) of the memory with the id *memory_id*; None if there is no such memory.
-
-        If the owner is not cached, all namespaces of this collection are searched. Raises `InputError` for an invalid
-        id.
-        """
+        """Return the owner (user, agent or run) of the memory *memory_id*, or None."""
         id_ = validate_name("memory_id", memory_id, "the id of a memory")
         kept = self.places.get([id_]).get(id_)
         if kept is not None and (yield from self._has(kept, id_)):
@@ -112,10 +102,7 @@ class View:
         return fact
 
     def list_facts(self, owner: Owner, where: Entries) -> Flow[list[Fact]]:
-        """Return all current and ended facts of *owner* that match the filter *where*.
-
-        A fact that was true in several periods is returned once, with its latest period.
-        """
+        """Return all current and ended facts of *owner* that match the filter *where*."""
         facts: dict[str, Fact] = {}
         after: str | None = None
         while True:
@@ -139,10 +126,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """The validated arguments that `search` and `get_all` have in common.
-
-    `filter` is the parsed filter, and `top` the maximum number of results. For the other fields, see `Memory.search`.
-    """
+    """The validated arguments that `search` and `get_all` have in common."""
 
     filter: FilterGroup
     top: int
@@ -160,11 +144,7 @@ def read_top(*counts: int | None) -> int:
 
 
 def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fact], *, past: bool) -> Flow[list[Fact]]:
-    """Return the *facts* of *owner* to show: they match the filter in *request*, and have neither expired nor ended.
-
-    Expired facts are returned too if *request* has `show_expired`, and ended facts if *past* is true or *request* has a
-    time (`as_of`). A repeated fact is returned once.
-    """
+    """Return the *facts* of *owner* that match the filter in *request*, and have neither expired nor ended."""
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, filter_=request.filter, show_expired=request.show_expired, today=now.date())
     latest: dict[str, Fact] = {}
@@ -184,11 +164,7 @@ def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fac
 
 
 def search(view: View, query: str, request: ReadRequest, recipe: Recipe, *, explain: bool) -> Flow[list[Item]]:
-    """Return the memories that best match *query* and pass the filter of *request*, as Mem0 dicts, best first.
-
-    *request* also has the limit and the times. *recipe* configures the search. *explain* adds ``"score_details"`` to
-    each dict.
-    """
+    """Return the memories that best match *query* and pass the filter of *request*, as Mem0 dicts, best first."""
     items: list[Item] = []
     for owner in (yield from view.matching(request.filter)):
         items += yield from _search_in(view, owner, request, query, {"recipe": recipe, "explain": explain})
@@ -196,10 +172,7 @@ def search(view: View, query: str, request: ReadRequest, recipe: Recipe, *, expl
 
 
 def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: Entries) -> Flow[list[Item]]:
-    """Return the memories of *owner* that best match *query*, as Mem0 dicts.
-
-    *request* has the filter and the limit; *how* has further arguments of `GraphMemory.search`.
-    """
+    """Return the memories of *owner* that best match *query*, as Mem0 dicts."""
     where = to_where(request.filter, owner)
     during = None if request.as_of is not None or any(find_times(query[:LONGEST], datetime.now(UTC))) else EVER
     times = {"as_of": request.as_of, "during": during, "believed_at": request.believed_at}
@@ -220,10 +193,7 @@ def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: 
 
 
 def get_all(view: View, request: ReadRequest) -> Flow[list[Item]]:
-    """Return the memories that match the filter in *request*, the arguments of the call, as Mem0 dicts.
-
-    They are sorted by namespace and, within a namespace, from the latest to the earliest.
-    """
+    """Return the memories that match the filter in *request*, the arguments of the call, as Mem0 dicts."""
     items: list[Item] = []
     for owner in (yield from view.matching(request.filter)):
         items += yield from _list_in(view, owner, request, request.top - len(items))
