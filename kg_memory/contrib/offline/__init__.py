@@ -12,12 +12,7 @@ __all__ = ["LocalEmbeddings", "OfflineModel"]
 
 
 class OfflineModel:
-    """A model that reads English and Chinese by rules, without an API key or network; equal input gets equal answers.
-
-    It extracts the speaker, people, places, organisations, things and topics, and links each informative sentence to
-    the entities that it mentions. It recognises common ways to say that a fact has changed. Its quality is below that
-    of a language model.
-    """
+    """A model that reads English and Chinese by rules, without an API key or network; it is deterministic."""
 
     name = "offline"
     by_rules = True

@@ -57,10 +57,7 @@ def answer(prompt: str, fields: Fields) -> Answer:
 
 
 def _read_message(message: Fields, previous: Sequence[Fields], names: Sequence[str] = ()) -> Parse:
-    """Extract entities and facts from *message*, ``{"content": "...", "speaker": "Ann"}``, outside its code blocks.
-
-    *previous*: earlier messages, to find the meaning of "he" and "she". *names*: names of known entities.
-    """
+    """Extract entities and facts from *message*, ``{"content": "...", "speaker": "Ann"}``."""
     content = _CODE.sub(lambda code: " " * len(code[0]), message["content"][:_LONGEST])
     speaker = message.get("speaker") or None
     if speaker is None and (turns := _find_turns(content)):
@@ -117,10 +114,7 @@ def _scene(speaker: str | None, previous: Sequence[Fields], names: Sequence[str]
 
 
 def _last_person(previous: Sequence[Fields], present: set[str | None]) -> Mention | None:
-    """Return the person meant by "he" or "she": the last one named in the two previous messages, or None.
-
-    People in *present*, the speaker and the listener, do not count.
-    """
+    """Return the person meant by "he" or "she": the last one named in the two previous messages, or None."""
     for message in reversed(previous[-2:]):
         content = message["content"][:_LONGEST_BEFORE]
         if is_chinese(content):
@@ -159,20 +153,14 @@ def _extract(fields: Fields) -> Answer:
 
 
 def _to_user_type(type_: str, types: Sequence[str]) -> str:
-    """Convert a built-in entity type to one of *types*, which the user has defined: "Place" -> "Location".
-
-    Without a synonym, it is the first of *types*; "Entity" if *types* is empty.
-    """
+    """Convert a built-in entity type to one of *types*, which the user has defined: "Place" -> "Location"."""
     names = {name.casefold(): name for name in types}
     synonyms = (type_.casefold(), *_SYNONYMS.get(type_, ()))
     return next((names[synonym] for synonym in synonyms if synonym in names), types[0] if types else "Entity")
 
 
 def _facts(fields: Fields) -> Answer:
-    """Return the facts of the message ``fields["episode"]``: ``{"facts": [{"subject": 0, "objects": [1], ...}]}``.
-
-    The numbers are ids of entities, which are listed in ``fields["entities"]``.
-    """
+    """Return the facts of the message ``fields["episode"]``: ``{"facts": [{"subject": 0, "objects": [1], ...}]}``."""
     episode, entities = fields["episode"], [facts.GivenEntity.of(entity) for entity in fields["entities"]]
     if episode["kind"] == "json":
         return {"facts": facts.write_record_facts(read_record(episode["content"]), entities)}
@@ -184,10 +172,7 @@ def _facts(fields: Fields) -> Answer:
 
 
 def _read(fields: Fields) -> Answer:
-    """Return the entities and the facts of the message ``fields["episode"]``: ``{"entities": [...], "facts": [...]}``.
-
-    A fact has the names of its entities, not their ids: ``{"subject": "Ann", "objects": ["Oslo"], ...}``.
-    """
+    """Return entities and facts of the message ``fields["episode"]``: ``{"entities": [...], "facts": [...]}``."""
     entities = _extract(fields)["entities"]
     names = [entity["name"] for entity in entities]
     facts = _facts({**fields, "entities": [{**entity, "id": place} for place, entity in enumerate(entities)]})["facts"]
@@ -201,10 +186,7 @@ def _read(fields: Fields) -> Answer:
 
 
 def _resolve(fields: Fields) -> Answer:
-    """Match each new entity in ``fields["entities"]`` with one of its "candidates" (existing entities) by name.
-
-    In the answer, "same_as" is the id of the matching candidate, or None.
-    """
+    """Match each new entity in ``fields["entities"]`` with one of its "candidates" (existing entities) by name."""
     resolutions = []
     for entity in fields["entities"]:
         same = _match(entity)

@@ -134,10 +134,7 @@ def _name_relatives(mentions: list[Mention]) -> list[Mention]:
 
 
 def _find_relatives(text: str, scene: Scene) -> Iterator[Mention]:
-    """Yield a mention of each relative of the speaker: 李娜 in 我姐姐李娜 (my sister Li Na).
-
-    A relative without a name is named after the speaker: Ann的妈妈 (Ann's mother) for 我妈妈 (my mother).
-    """
+    """Yield a mention of each relative of the speaker: 李娜 in 我姐姐李娜 (my sister Li Na)."""
     for match in _RELATIVE.finditer(text):
         kin = match["kin"]
         if match["name"]:
@@ -150,10 +147,7 @@ def _find_relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
 def _find_by_part_of_speech(text: str) -> tuple[Mention, ...]:
-    """Return mentions of the names and nouns that jieba finds in *text* by their parts of speech.
-
-    Without jieba, only names that end in a word for a city, company or the like are found.
-    """
+    """Return mentions of the names and nouns that jieba finds in *text* by their parts of speech."""
     tagger = _jieba()
     if tagger is None:
         return tuple(
@@ -183,10 +177,7 @@ def _find_by_part_of_speech(text: str) -> tuple[Mention, ...]:
 
 
 def _tag(tagger: ModuleType, text: str) -> Iterator[tuple[str, str]]:
-    """Split *text* with jieba, and yield (word, part-of-speech tag) for each word.
-
-    The search for unknown words is slow: parts of a long text beyond the budget `_MOST_UNKNOWN` go without.
-    """
+    """Split *text* with jieba, and yield (word, part-of-speech tag) for each word."""
     budget = _MOST_UNKNOWN
     is_short = len(text) * _RARE <= budget or _cost(tagger, text) <= budget
     for part in [text] if is_short else _PARTS.findall(text):
@@ -219,10 +210,7 @@ def _append_noun(mentions: list[Mention], start: int, end: int, word: str) -> No
 
 
 def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main: Mention | None) -> list[TextStatement]:
-    """Return the facts that a Chinese sentence states: one for each known verb or, without any, at most one.
-
-    *found* are the entities mentioned in the sentence. *main* is the first entity that the text names.
-    """
+    """Return the facts that a Chinese sentence states: one for each known verb or, without any, at most one."""
     start, text = sentence.start, sentence.text
     speaker = Mention(start, start, scene.speaker, PERSON, named=True) if scene.speaker else None
     statements: list[TextStatement] = []
@@ -246,11 +234,7 @@ def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main:
 def _link_mentions(
     sentence: Sentence, mentions: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[TextStatement]:
-    """Return one general fact about the entities in a sentence without a known verb: [(Ann, SAYS_ABOUT, Oslo)].
-
-    The subject is *speaker* or, if None, *main*. Empty without a subject or another entity, and
-    if *speaker* is the subject of a sentence without "我" or a named entity.
-    """
+    """Return one general fact about the entities in a sentence without a known verb: [(Ann, SAYS_ABOUT, Oslo)]."""
     subject = speaker or main
     if subject is None:
         return []
@@ -265,11 +249,7 @@ def _link_mentions(
 def _read_match(
     pattern: Pattern, match: re.Match[str], sentence: Sentence, inside: list[Mention], speaker: Mention | None
 ) -> TextStatement | None:
-    """Return the fact that a verb in a Chinese sentence states, such as (Ann, LIVES_IN, Oslo); None without a fact.
-
-    *match* is the verb, found by *pattern*. *inside* are the entities in the sentence. *speaker* is the default
-    subject.
-    """
+    """Return the fact that a verb in a Chinese sentence states, such as (Ann, LIVES_IN, Oslo), or None."""
     text, offset = sentence.text, sentence.start
     subject = _find_subject(text[: match.start()], offset, inside, speaker)
     if subject is None:
@@ -319,20 +299,13 @@ def _interpret(pattern: Pattern, text: str, match: re.Match[str]) -> tuple[str, 
 
 
 def _interpret_end(predicate: str, change: Change, before: str, clause: str) -> tuple[str, Change]:
-    """Distinguish "not" from "no longer": 不住在 gives ("NOT_LIVES_IN", "is"), 不再住在 gives ("LIVES_IN", "ends").
-
-    *before* and *clause* are the text before the verb, and from the verb on. Other verbs keep *predicate* and *change*.
-    """
+    """Distinguish "not" from "no longer": 不住在 gives ("NOT_LIVES_IN", "is"), 不再住在 gives ("LIVES_IN", "ends")."""
     plain = change == "ends" and predicate in DENIABLE and _NOT_NOW.match(clause) and not clause.rstrip().endswith("了")
     return (NOT + predicate, "is") if plain and not _NO_LONGER.search(before) else (predicate, change)
 
 
 def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Mention | None) -> Mention | None:
-    """Return the subject of the verb that follows the text *before* in a Chinese sentence, or None.
-
-    It is a name in the verb's clause or, for 她 (she) or 他 (he), the last person before it; without these, *speaker*.
-    *mentions*: the entities in the sentence, which begins at *offset* in the message.
-    """
+    """Return the subject of the verb that follows the text *before* in a Chinese sentence, or None."""
     clause = _COMMA.split(before)[-1]
     begin, end = offset + len(before) - len(clause), offset + len(before)
     names = [mention for mention in mentions if mention.end <= end and mention.named]
@@ -346,12 +319,7 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 
 
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
-    """Return the matched *words* after a verb as its object, a mention of type *kind*.
-
-    None if they name nothing, or have over 20 characters.
-    For a place or a person, a longer or shorter name in *objects* that begins at the same index is preferred.
-    *offset* is the index of the sentence in the message.
-    """
+    """Return the matched *words* after a verb as its object, a mention of type *kind*."""
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))
     if not name or len(name) > 20 or name in _NO_TOPIC:

@@ -70,11 +70,7 @@ def is_disclaimed(text: str, at: int) -> bool:
 
 
 def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return the predicate and the change that a verb states in its sentence, or None if it states no fact.
-
-    *predicate* and *change* are the meaning of the verb alone: "LIVES_IN" and "is" (true now) for "live in". The words
-    around it can change this: "I want to live in Oslo" gives ("PLANS", "plans"). *verb* is its position in *text*.
-    """
+    """Return the predicate and the change that a verb states in its sentence, or None if it states no fact."""
     before, words = text[: verb[0]], text[slice(*verb)]
     if is_disclaimed(text, verb[0]) or _is_said_by_another(before):
         return None
@@ -100,10 +96,7 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
 
 
 def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return (predicate, change) of a negated verb: ("NOT_LIVES_IN", "is") for "doesn't live in".
-
-    "no longer lives in" gives ("LIVES_IN", "ends"), and a partial negation such as "not only lives in" gives None.
-    """
+    """Return (predicate, change) of a negated verb: ("NOT_LIVES_IN", "is") for "doesn't live in"."""
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
     clause = WORDS["clause_end"].split(text[verb[0] :], maxsplit=1)[0]
     if re.search(r"\bno longer\s(?:\w+\s){0,2}$", before, re.IGNORECASE):
@@ -126,10 +119,7 @@ def _clause_around(text: str, verb: Span) -> str:
 
 
 def _is_unreal(lead: str, verb: str, *, wishes: bool = False) -> bool:
-    """Return whether a verb is hypothetical or its action did not happen: "if I moved", "I almost moved".
-
-    *lead* is the part of the clause before *verb*. With *wishes*, "would" does not count: "I would prefer".
-    """
+    """Return whether a verb is hypothetical or its action did not happen: "if I moved", "I almost moved"."""
     plain = lead.replace("’", "'")
     begun = verb.replace("’", "'").casefold()
     if WORDS["not_done"].search(plain + " ".join(begun.split()[: 2 if begun.startswith(("have ", "'ve ")) else 1])):
@@ -153,10 +143,7 @@ def is_unreal_chinese(text: str, verb: Span) -> bool:
 
 
 def _is_denied(before: str, verb: str, predicate: str) -> bool:
-    """Return whether a verb never happened: True for "I've never used it", but False for "I never use it".
-
-    *before* is the text before *verb*. Feelings and plans (*predicate* in `_FEELS`) give False.
-    """
+    """Return whether a verb never happened: True for "I've never used it", but False for "I never use it"."""
     plain = before.replace("’", "'")
     if predicate in _FEELS:
         return False
@@ -187,11 +174,7 @@ def passes(words: str) -> bool:
 
 
 def find_clause_dates(text: str, verb: Span, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[DateMention]:
-    """Return the *dates* in the clause of *verb*, which may be the dates of the fact stated there.
-
-    In "I was born in Rome in 1990 and I work at Acme", 1990 is not a date of the work. *text*: the sentence. *verbs*:
-    the positions of all verbs.
-    """
+    """Return the *dates* in the clause of *verb*, which may be the dates of the fact stated there."""
     own = [clause for clause in _clauses(text, verbs, dates) if clause[0] < verb[1] and verb[0] < clause[1]]
     return [date for date in dates if any(start <= date.start < end for start, end in own)]
 
@@ -224,10 +207,7 @@ def with_clauses(
 
 
 def _is_lead(words: str) -> bool:
-    """Return whether a quote of a clause should include *words*, which precede the clause.
-
-    It should if they have no verb ("Sorry, I live in Bergen"), or begin a correction.
-    """
+    """Return whether a quote of a clause should include *words*, which precede the clause."""
     if WORDS["corrects"].search(words):
         return True
     lows = {word.replace("’", "'") for word in _WORD.findall(words)}
@@ -235,10 +215,7 @@ def _is_lead(words: str) -> bool:
 
 
 def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> list[Span]:
-    """Return (start, end) of each clause of *text*; no clause ends inside one of *verbs* or *dates*.
-
-    A clause that is only a date is merged with the clause before or after it.
-    """
+    """Return (start, end) of each clause of *text*; no clause ends inside one of *verbs* or *dates*."""
     chinese = is_chinese(text)
     border = _CHINESE_BORDER if chinese else WORDS["border"]
     outside = (token for token in border.finditer(text) if not _is_in_date(dates, token.start()))
@@ -259,12 +236,7 @@ def _clauses(text: str, verbs: Sequence[Span], dates: Sequence[DateMention]) -> 
 
 
 def _merge_date_clauses(text: str, starts: Sequence[tuple[int, bool]], dates: Sequence[DateMention]) -> list[Span]:
-    """Return the (start, end) of each clause of *text*, after merging clauses that are only a date with a neighbour.
-
-    A date at the start or after a word such as "and" is merged with the clause after it ("In May, I moved"), other
-    dates with the clause before ("I moved, in May"). *starts* has, for each clause, its start and whether such a word
-    precedes it. *dates*: the dates in *text*.
-    """
+    """Return the clauses of *text* after merging those that are only a date with a neighbour."""
     clauses: list[Span] = []
     opening: int | None = None
     for place, (start, joins) in enumerate(starts):

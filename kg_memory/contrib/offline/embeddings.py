@@ -41,13 +41,7 @@ _UNREADABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 
 
 class LocalEmbeddings:
-    """Embeddings that are computed in this process, without a network: 384 dimensions, unit length.
-
-    They have the methods of LangChain's `Embeddings`.
-
-    The model is loaded at the first use (0.1 s, about 130 MB of memory). The same text always gets the same vector.
-    Threads can share an instance, and forked child processes can use it.
-    """
+    """Embeddings that are computed in this process, without a network: 384 dimensions, unit length."""
 
     model = LOCAL_EMBEDDINGS
     dimension = 384
@@ -95,10 +89,7 @@ class LocalEmbeddings:
             return await asyncio.to_thread(self.embed_query, text)
 
     def embed_ahead(self, texts: Sequence[str]) -> None:
-        """Start to embed *texts* in background threads, so that a later call of `embed_documents` is faster.
-
-        At most 64 texts are kept; older ones are dropped.
-        """
+        """Start to embed *texts* in background threads, so that a later call of `embed_documents` is faster."""
         with self._loading:
             self._behind = self._behind or ThreadPoolExecutor(max(1, self._cores - 1), "kg-memory-embeddings-ahead")
             for text in texts:
@@ -188,10 +179,7 @@ def _load_engine() -> Any:
 
 @contextmanager
 def _passive_openmp_wait() -> Iterator[None]:
-    """Make the idle threads of an engine that is loaded inside sleep instead of spinning.
-
-    OpenMP reads OMP_WAIT_POLICY when it is loaded. A value that the user has set is kept.
-    """
+    """Make the idle threads of an engine that is loaded inside sleep instead of spinning."""
     before = os.environ.get(_WAITING)
     os.environ.setdefault(_WAITING, "passive")
     try:

@@ -109,10 +109,7 @@ def _append_or_extend(statements: list[TextStatement], new: list[TextStatement],
 
 
 class _SentenceReader:
-    """Extracts the facts that one English sentence states.
-
-    *inside*: the entities in it. *person*: the meaning of "he" or "she". *main*: the first entity in the text.
-    """
+    """Extracts the facts that one English sentence states."""
 
     def __init__(
         self, sentence: Sentence, inside: list[Mention], scene: Scene, person: Mention | None, main: Mention | None
@@ -265,10 +262,7 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _link_mentions(self, unused: Sequence[Mention]) -> list[TextStatement]:
-        """Return one general fact about entities that no verb in the sentence has as object: [(Ann, SAYS_ABOUT, Oslo)].
-
-        *unused*: these entities. The list is empty without a subject, and for advice and general remarks.
-        """
+        """Return one general fact about entities that no verb has as object: [(Ann, SAYS_ABOUT, Oslo)]."""
         if not unused:
             return []
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)
@@ -289,10 +283,7 @@ class _SentenceReader:
     # Subjects and objects.
 
     def _find_subject(self, before: str, *, allow_unnamed: bool = False) -> Mention | None:
-        """Return the subject of the verb that follows the text *before*; None if it is unclear.
-
-        A pronoun gives the person it means: the speaker for "I". *allow_unnamed*: accept a thing such as "the car".
-        """
+        """Return the subject of the verb that follows the text *before*; None if it is unclear."""
         lead = CLAUSE_START.split(before)[-1]
         words = _split(lead)
         pronoun = next((at for at in range(len(words) - 1, -1, -1) if words[at].split("'")[0] in _PRONOUN), None)
@@ -324,11 +315,7 @@ class _SentenceReader:
         return next((one for one in before if one.type == PERSON and one.named), self.person)
 
     def _name_before(self, before: str, begin: int, *, allow_unnamed: bool) -> Mention | None:
-        """Return the last entity in the clause ``before[begin:]`` if it can be the subject of the next verb, else None.
-
-        Only light words, such as "really", may follow it. Before a named thing or place, only such words may stand.
-        *allow_unnamed*: accept a thing without a name, such as "the car".
-        """
+        """Return the last entity in ``before[begin:]`` if it can be the subject of the next verb, else None."""
         for mention in reversed(self.mentions):
             end = mention.end - self.start
             if (mention.named or allow_unnamed) and begin < end <= len(before):

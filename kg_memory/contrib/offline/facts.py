@@ -56,10 +56,7 @@ class GivenEntity:
 
 
 def name_key(name: str) -> str:
-    """Normalise *name* for comparisons: lower case, no article, and the last word, if it is a noun, in the singular.
-
-    "the blue cars" -> "blue car", "The Beatles" -> "beatles"
-    """
+    """Normalise *name* for comparisons: "the blue cars" -> "blue car", "The Beatles" -> "beatles"."""
     written = list_words(unicodedata.normalize("NFKC", name))
     words = [word.casefold() for word in written]
     if len(words) > 1 and words[0] in ("the", "a", "an"):
@@ -70,10 +67,7 @@ def name_key(name: str) -> str:
 
 
 def is_same_name(first: str, second: str, type_: str = "") -> bool:
-    """Return whether two names certainly mean the same entity, as "IBM" and "International Business Machines" do.
-
-    *type_* is the type of both entities. With "Person", a first name also matches a full name.
-    """
+    """Return whether two names certainly mean the same entity, as "IBM" and "International Business Machines" do."""
     keys = name_key(first), name_key(second)
     if not keys[0]:
         return False
@@ -136,11 +130,7 @@ def list_entities(reading: Parse, speaker: str | None) -> list[tuple[str, str]]:
 def write_facts(
     parse: Parse, content: str, speaker: str | None, at: datetime, entities: Sequence[GivenEntity], names: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Convert the parsed statements of a message to facts: dicts with the fields of `ExtractedFact`.
-
-    *content* is the message, written by *speaker* at the time *at*. Statements about entities not in *entities* are
-    left out. *names* are predicates that the user has defined; their spelling is used.
-    """
+    """Convert the parsed statements of a message to facts: dicts with the fields of `ExtractedFact`."""
     ids, spelling = _EntityIds(entities), {name.replace("_", "").casefold(): name for name in reversed(list(names))}
     facts = []
     for statement in parse.statements:
@@ -157,10 +147,7 @@ def write_facts(
 def _write_fact(
     statement: TextStatement, reading: Parse, content: str, speaker: str | None, at: datetime
 ) -> dict[str, Any]:
-    """Return *statement* as a fact without its entities: ``{"sentence": ..., "quote": ..., "valid_at": ..., ...}``.
-
-    *content*: the message, by *speaker* at the time *at*. *reading*: all entities and facts in it.
-    """
+    """Return *statement* as a fact without its entities: ``{"sentence": ..., "quote": ..., "valid_at": ..., ...}``."""
     words = content[statement.start : statement.end]
     dates = [date for date in find_dates(words, at) if not _is_in_person_name(date, statement.start, reading)]
     dates = [date for date in dates if _MINUTES.search(words[date.start : date.end]) is None]
@@ -192,10 +179,7 @@ def _is_in_person_name(date: DateMention, offset: int, reading: Parse) -> bool:
 
 
 def write_record_facts(fields: Sequence[RecordField], entities: Sequence[GivenEntity]) -> list[dict[str, Any]]:
-    """Convert *fields*, those of a JSON record, to facts: dicts with the fields of `ExtractedFact`.
-
-    Fields about things that are not in *entities* are left out.
-    """
+    """Convert *fields*, those of a JSON record, to facts: dicts with the fields of `ExtractedFact`."""
     ids = _EntityIds(entities)
     facts = []
     for field in fields:
@@ -244,10 +228,7 @@ def _normalise_date(date: str | None) -> str | None:
 def _own_dates(
     statement: TextStatement, statements: Sequence[TextStatement], quote: str, dates: Sequence[DateMention]
 ) -> list[DateMention]:
-    """Return the *dates* that apply to *statement*: June in "I moved in June, not in May".
-
-    *quote* is the text with the dates, and *statements* are all statements of the message.
-    """
+    """Return the *dates* that apply to *statement*: June in "I moved in June, not in May"."""
     dates = [date for date in dates if WORDS["denied"].search(quote[max(0, date.start - 20) : date.start]) is None]
     if statement.verb is None or not dates:
         return []
@@ -282,10 +263,7 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
 
 
 def _temporary_period(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return (start, end) of a temporary state, such as "staying in Rome until Friday".
-
-    The result is the first of *dates* that has not ended at the time *at* of the message, or (None, None).
-    """
+    """Return (start, end) of a temporary state, such as "staying in Rome until Friday"."""
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:
@@ -296,11 +274,7 @@ def _temporary_period(dates: Sequence[DateMention], at: datetime) -> Period:
 
 
 def _period_in_past(content: str, place: Span, start: datetime, end: datetime | None, at: datetime) -> Period:
-    """Return (start, end) of a past state, which was in, before or after the period from *start* to *end*.
-
-    *place* is the position of the date in the message *content*, written at the time *at*. "I lived in Oslo before
-    2019" gives (None, 2019-01-01).
-    """
+    """Return (start, end) of a past state in, before or after a period: "I lived in Oslo before 2019"."""
     if end is None:
         return start, None  # "I've lived in Oslo since 2019"
     end = min(end, at)

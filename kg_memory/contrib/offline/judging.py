@@ -71,10 +71,7 @@ class JudgedFact(BaseModel, frozen=True):
 
 
 class Judgement(NamedTuple):
-    """The relation of two facts, such as "duplicate", "supersedes" or "conflicts".
-
-    `confidence` is from 0 to 1. `holds` is the fact that prevails, "new" or "known". `reason` is a sentence.
-    """
+    """The relation of two facts, such as "duplicate", "supersedes" or "conflicts"."""
 
     verdict: str
     confidence: float
@@ -83,10 +80,7 @@ class Judgement(NamedTuple):
 
 
 def judge_facts(new: JudgedFact, existing: JudgedFact) -> Judgement:
-    """Return the relation of the facts *new* and *existing*, such as "supersedes"; "unrelated" if no rule applies.
-
-    The fact that was stated later counts as the later one, even if it was stored first.
-    """
+    """Return the relation of the facts *new* and *existing*, such as "supersedes"; "unrelated" if no rule applies."""
     if new.subject == existing.subject:
         pair = _Pair.of(new, existing)
         for rule in _RULES:
@@ -139,10 +133,7 @@ class _Pair:
         return Judgement(verdict, confidence, "new" if self.later is self.new else "known", reason)
 
     def dispute(self, reason: str) -> Judgement:
-        """Return the judgement "conflicts", in which the later fact prevails.
-
-        It is certain if the later fact starts with "No,"; otherwise a person must decide.
-        """
+        """Return the judgement "conflicts", in which the later fact prevails."""
         return self.later_wins("conflicts", reason, SURE if _NO.match(self.later.words) else OPEN)
 
 

@@ -56,10 +56,7 @@ _ORDINARY = EVENT_WORDS.union(
 
 
 def find_mentions(text: str, speaker: str | None, names: Collection[str] = ()) -> list[Mention]:
-    """Return the mentions of entities in an English text, in order and without overlaps.
-
-    *speaker* is the author of the text, and *names* are known names of entities.
-    """
+    """Return the mentions of entities in an English text, in order and without overlaps."""
     words = split_words(text)
     people = [*_find_user(words, speaker), *_find_relatives(words, speaker)]
     return _complete_names(drop_overlaps([*_find_titles(text), *people, *_names(words, names), *find_topics(words)]))
@@ -108,10 +105,7 @@ def _is_verb(word: Token) -> bool:
 
 
 def _find_relatives(words: list[Token], speaker: str | None) -> Iterator[Mention]:
-    """Yield a mention for each of the speaker's relatives in *words*, by name or else by relation.
-
-    "my sister Lily" gives "Lily"; "my sister", said by the *speaker* Ann, gives "Ann's sister".
-    """
+    """Yield a mention for each of the speaker's relatives in *words*, by name or else by relation."""
     for position, word in enumerate(words):
         if word.low not in ("my", "our"):
             continue
@@ -130,10 +124,7 @@ def _find_relatives(words: list[Token], speaker: str | None) -> Iterator[Mention
 
 
 def _name_after(words: list[Token], at: int) -> list[Token]:
-    """Return the words of the name that follows a relative: Lily in "sister Lily", Max in "dog is called Max".
-
-    *at* is the index of the relative in *words*. The list is empty if there is no name.
-    """
+    """Return the words of the name that follows a relative: Lily in "sister Lily", Max in "dog is called Max"."""
     position = at + 1
     following = tuple(word.low for word in words[position : position + 3])
     naming = next((phrase for phrase in _NAMING if following[: len(phrase)] == phrase), ())
@@ -202,10 +193,7 @@ def _may_name(words: list[Token], at: int) -> bool:
 
 
 def _names_person(words: list[Token], at: int, *, opens: bool) -> bool:
-    """Return whether a word such as "May" or "Will" is a person's name: yes in "May likes tea", no in "in May".
-
-    *at* is its index. *opens*: the word starts a sentence.
-    """
+    """Return whether a word such as "May" is a person's name: yes in "May likes tea", no in "in May"."""
     if not words[at].text.istitle():
         return False
     if opens:
@@ -287,10 +275,7 @@ def _continues_name(word: Token) -> bool:
 
 
 def _type_of(words: list[Token], position: int, run: list[Token]) -> str:
-    """Return the entity type of a name, such as "Person", to judge by its words and the words around it.
-
-    *run* are the words of the name, and *position* is the index of its first word in *words*.
-    """
+    """Return the entity type of a name, such as "Person", to judge by its words and the words around it."""
     first, last = run[0].low, run[-1].low
     before = words[position - 1].low if position else ""
     acronym = run[0].text.isupper()
@@ -312,10 +297,7 @@ def _type_of(words: list[Token], position: int, run: list[Token]) -> str:
 
 
 def _is_actor(words: list[Token], start: int, end: int, small: Collection[str]) -> bool:
-    """Return whether ``words[start:end]``, the beginning of a sentence, is a name and the subject of the verb after it.
-
-    *small* are words that the text also has in lower case, so they are no names.
-    """
+    """Return whether ``words[start:end]``, which begins a sentence, is a name and the subject of the next verb."""
     act, low = match_act(words, end), words[start].low
     if act is None or low in small:
         return False

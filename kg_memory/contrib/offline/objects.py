@@ -39,11 +39,7 @@ JOINS_GROUP = re.compile(rf"(?:\s[\w'’-]+){{0,4}}?\s(?:{'|'.join(sorted(_GROUP
 def find_objects(
     pattern: Pattern, end: int, subject: Mention, text: str, offset: int, mentions: Sequence[Mention]
 ) -> tuple[Mention, ...]:
-    """Return the objects of a verb in the sentence *text*: the mention of Oslo for "I live in Oslo".
-
-    *end*: the index in *text* after the verb. *subject*: the verb's subject. *offset*: the index of *text* in the
-    message. *mentions*: the names to choose from. *pattern*: the pattern that the verb matches.
-    """
+    """Return the objects of a verb in the sentence *text*: the mention of Oslo for "I live in Oslo"."""
     clause = _CLAUSE_END.search(text, end + 1)
     begin, stop = offset + end, offset + (clause.start() if clause else len(text))
     objects = [one for one in mentions if begin <= one.start < stop and one.name != subject.name]
@@ -59,10 +55,7 @@ def find_objects(
 
 
 def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the mentions that are listed after *first* with commas and "and": Solid and Go in "React, Solid and Go".
-
-    *offset* is the position of *text* in the content.
-    """
+    """Return the mentions listed after *first* with commas and "and": Solid and Go in "React, Solid and Go"."""
     joined, last = [], first
     for mention in mentions:
         if mention.start < last.end:
@@ -75,10 +68,7 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
-    """Add *names*, mentions that are in no statement yet, to the objects of the statement *last*, and return it.
-
-    A statement whose predicate has only one object (`SINGLE`) is returned unchanged.
-    """
+    """Add *names*, mentions in no statement yet, to the objects of the statement *last*, and return it."""
     if last.predicate in SINGLE:
         return last
     extra = (mention for mention in names if mention.name != last.subject.name)
@@ -86,10 +76,7 @@ def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
 
 
 def _object_from_words(words: re.Match[str], offset: int, kind: str) -> Mention | None:
-    """Return the matched *words* after a verb as its object, a mention of type *kind*; None if they name nothing.
-
-    *offset* is the index of the sentence in the message.
-    """
+    """Return the matched *words* after a verb as its object, a mention of type *kind*, or None."""
     name = words["words"].rstrip(".,!?;:'’").removesuffix("'s").removesuffix("’s")
     lows = name.casefold().split()
     while lows and lows[-1] in lexicon.STOP:
@@ -110,10 +97,7 @@ def _is_fuller(free: Mention, mention: Mention) -> bool:
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the entity type of objects of the verb *pattern*, such as "Place" for "lives in".
-
-    People, relatives and places keep their type, and so do organisations, unless the verb takes a place.
-    """
+    """Return *mention* with the entity type of objects of the verb *pattern*, such as "Place" for "lives in"."""
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)
@@ -125,11 +109,7 @@ def is_group(mention: Mention) -> bool:
 
 
 def fits(pattern: Pattern, verb: str, mention: Mention) -> bool:
-    """Return whether *mention* can be the object of a verb, so that the sentence states a fact of *pattern*.
-
-    *verb*: the text from the verb to the mention. For LIVES_IN, "back in" fits "Oslo", but not "shape" ("back in
-    shape").
-    """
+    """Return whether *mention* can be the object of a verb, so that the sentence states a fact of *pattern*."""
     words = verb.casefold().split()
     if pattern.predicate == "LIVES_IN" and "back" in words[:3] and words[0] not in ("moved", "relocated"):
         return mention.named and words[-2:-1] == ["back"]
@@ -139,10 +119,7 @@ def fits(pattern: Pattern, verb: str, mention: Mention) -> bool:
 
 
 def find_habit(end: int, text: str, offset: int) -> tuple[Mention, ...]:
-    """Return the activity after "used to" or "stopped": "playing chess" for "used to play chess"; empty if none.
-
-    *end*: the index in *text* after the verb. *offset*: the index of *text* in the message.
-    """
+    """Return the activity after "used to" or "stopped": "playing chess" for "used to play chess"."""
     match = WORDS["habit"].match(text, end)
     verb = match["verb"].casefold() if match else ""
     if match is None or not (verb.endswith("ing") or verb in lexicon.VERB_FORMS):

@@ -55,10 +55,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class RecordField:
-    """A fact of a JSON record: *subject* has the value *object* under the key *predicate*.
-
-    `quote` is the text of the field in the record: ``"status": "open"``.
-    """
+    """A fact of a JSON record: *subject* has the value *object* under the key *predicate*."""
 
     subject: Thing
     predicate: str
@@ -121,10 +118,7 @@ class _Reader:
     def _part(
         self, part: Record, about: Thing, key: str, depth: int, dates: Dates, *, verb: str = "is"
     ) -> Iterator[RecordField]:
-        """Yield the fact that *about* has the JSON object *part* under *key*, then the facts of *part* itself.
-
-        *dates*: those of the parent, used if *part* has none. *verb*: for the sentence, "Order 17: item is Chair".
-        """
+        """Yield the fact that *about* has the JSON object *part* under *key*, then the facts of *part* itself."""
         thing = _name(part, key)
         if thing is None or thing == about:
             yield from self._fields(part, about, depth + 1)
@@ -160,10 +154,7 @@ class _Reader:
 
 
 def _name(record: Record, key: str) -> Thing | None:
-    """Return the entity that *record* describes, by its name field, e-mail or id ("order 17"); None without these.
-
-    *key*: the key of *record* in its parent, from which the entity's type is guessed.
-    """
+    """Return the entity that *record* describes, by its name field, e-mail or id ("order 17"), or None."""
     low = {str(name).casefold(): value for name, value in record.items()}
     for first, last in _NAME_PARTS:
         if isinstance(low.get(first), str) and isinstance(low.get(last), str):
@@ -207,10 +198,7 @@ def _is_thing(value: Any) -> bool:
 
 
 def _leaf(value: Any, key: str) -> Thing | None:
-    """Convert *value*, a plain value under *key*, to an entity; None if it is empty.
-
-    The names of numbers and flags contain the key: 5 under "seats" -> "5 seats", false under "active" -> "not active".
-    """
+    """Convert *value* under *key* to an entity, or None: 5 under "seats" -> "5 seats"."""
     if value is None or isinstance(value, dict | list):
         return None
     if isinstance(value, bool):

@@ -63,10 +63,7 @@ def is_chinese(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or punctuation mark at ``text[start:end]``; `low` is its text in lower case, with a plain apostrophe.
-
-    `capital` is true if it starts with a capital letter, and `wordy` if it starts with any letter.
-    """
+    """A word or punctuation mark at ``text[start:end]``; `low` is its text in lower case."""
 
     text: str
     start: int
@@ -90,11 +87,7 @@ def _token(match: re.Match[str]) -> Token:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention of an entity in a text: ``content[start:end]`` refers to the entity `name`.
-
-    `named` is true for names ("Oslo", "Ann's mother"), and false for topics ("sailing course"). For a relative, `kin`
-    is the word for the relation: "sister" for "my sister Lily".
-    """
+    """A mention of an entity in a text: ``content[start:end]`` refers to the entity `name`."""
 
     start: int
     end: int
@@ -106,10 +99,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class TextStatement:
-    """A fact stated by one sentence of a message, found by rules: (Ann, LIVES_IN, Oslo) for "I moved to Oslo".
-
-    `change`: whether the fact "is" true, "ends" and so on (see `Pattern`). ``content[start:end]`` is the sentence.
-    """
+    """A fact stated by one sentence of a message, found by rules: (Ann, LIVES_IN, Oslo) for "I moved to Oslo"."""
 
     subject: Mention
     predicate: str
@@ -185,12 +175,7 @@ def group_by_sentence(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A verb phrase, as a regular expression, and the predicate that it states: "lives in" states ``LIVES_IN``.
-
-    `change`: "is" (true now), "passes" (temporary), "ends" (over), "never" (never true), "happens" (an event) or
-    "plans" (intended). `kind`: the entity type to assume for an object if nothing else tells its type. `free`: any
-    words after the verb can be the object.
-    """
+    """A verb phrase, as a regular expression, and the predicate that it states: "lives in" states ``LIVES_IN``."""
 
     predicate: str
     verb: re.Pattern[str]

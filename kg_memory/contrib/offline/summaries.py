@@ -17,10 +17,7 @@ _HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 
 
 def summarise_entity(name: str, facts: Sequence[str]) -> str:
-    """Return a summary of the entity *name*: up to three informative sentences, oldest first, without repetitions.
-
-    *facts* are sentences about the entity, newest first.
-    """
+    """Return a summary of the entity *name*: up to three informative sentences, oldest first."""
     ranked = sorted(enumerate(facts), key=lambda fact: (-_weight(name, fact[1], fact[0], len(facts)), fact[0]))
     chosen: list[tuple[int, str]] = []
     seen: set[str] = set()
@@ -46,19 +43,13 @@ def _with_full_stop(sentence: str) -> str:
 
 
 def _weight(name: str, sentence: str, age: int, count: int) -> float:
-    """Return a weight for *sentence*: higher if it is longer, newer, or contains the entity's *name*.
-
-    *age* is its index among *count* sentences, 0 for the newest.
-    """
+    """Return a weight for *sentence*: higher if it is longer, newer, or contains the entity's *name*."""
     words = words_without_speaker(without_dates(sentence))
     return min(len(words), 12) / 12 + 0.3 * (name.casefold() in sentence.casefold()) + 0.6 * (1 - age / max(count, 1))
 
 
 def describe_community(items: Sequence[Mapping[str, str]]) -> tuple[str, str]:
-    """Return (name, summary) of a group of related entities, made from its first members and best sentences.
-
-    *items*: members ``{"entity": ...}``, facts ``{"fact": ...}`` and sub-groups ``{"part": ..., "summary": ...}``.
-    """
+    """Return (name, summary) of a group of related entities, made from its first members and best sentences."""
     name, _ = describe_members(items)
     facts = [item["fact"] for item in items if "fact" in item]
     facts += [sentence.text for item in items if "part" in item for sentence in split_sentences(item["summary"])]

@@ -65,10 +65,7 @@ def _split_run(words: list[Token], start: int, end: int) -> Iterator[Mention]:
 
 
 def _skip_verbs(words: list[Token], start: int, end: int, before: str) -> int:
-    """Return the index of the first word in ``words[start:end]`` after leading verbs and adverbs.
-
-    *before* is the word before the sequence, such as "the", after which a verb form is a noun.
-    """
+    """Return the index of the first word in ``words[start:end]`` after leading verbs and adverbs."""
     determined = before in lexicon.DETERMINERS and before not in ("that", "this", "these", "those")
     while start < end:
         low = words[start].low
@@ -108,11 +105,7 @@ def _is_noun(words: list[Token], at: int) -> bool:
 
 
 def _topic_of_phrase(words: list[Token], start: int, end: int) -> Iterator[Mention]:
-    """Yield the topic named by the noun phrase ``words[start:end]``, or nothing if it names no topic.
-
-    Adverbs and vague nouns at the end, and amounts ("lots") at the start, are dropped. At most the last three words are
-    used.
-    """
+    """Yield the topic named by the noun phrase ``words[start:end]``, or nothing if it names no topic."""
     while end > start and (words[end - 1].low.endswith("ly") or words[end - 1].low in _ENDS_NO_PHRASE):
         end -= 1
     while start < end - 1 and words[start].low in _AMOUNTS:

@@ -25,11 +25,7 @@ _COUNTED = frozenset({"IS_A", "WORKS_AS", "TEMPORARILY_WORKS_AS", "HAS"})
 def write_sentence(
     statement: TextStatement, content: str, speaker: str | None, *, over: bool, dates: Sequence[Span] = ()
 ) -> str:
-    """Return *statement* as a sentence that is clear by itself: "I moved to Oslo" -> "Ann lives in Oslo".
-
-    *content*: the message. *speaker*: its author. *over*: write the past tense. If the message says more than the
-    sentence, its own words follow; words at the positions *dates*, which name a time, do not count as more.
-    """
+    """Return *statement* as a sentence that is clear by itself: "I moved to Oslo" -> "Ann lives in Oslo"."""
     clause = " ".join(content[slice(*statement.quote)].split())
     spoken = spoken_line(speaker, clause)
     kin = statement.predicate.removeprefix("HAS_").lower()
@@ -50,10 +46,7 @@ def write_sentence(
 
 
 def _name_state(statement: TextStatement, content: str, *, chinese: bool, over: bool) -> str | None:
-    """Return the state that *statement* implies as a sentence, or None: "I moved to Oslo" -> "Ann lives in Oslo".
-
-    *content* is the message. With *over*, the sentence is in the past tense.
-    """
+    """Return the state that *statement* implies as a sentence, or None: "I moved to Oslo" -> "Ann lives in Oslo"."""
     subject, predicate = statement.subject.name, statement.predicate
     named = _list_named(statement.objects, content)
     verb = content[slice(*statement.verb)] if statement.verb else ""
@@ -86,10 +79,7 @@ def _list_named(objects: Sequence[Mention], content: str) -> list[Mention]:
 
 
 def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> str:
-    """Return the name of *mention* with the article that it needs in a sentence: "the US", "a nurse".
-
-    *predicate* and *verb* are those of the sentence. *content* is the message.
-    """
+    """Return the name of *mention* with the article that it needs in a sentence: "the US", "a nurse"."""
     name, before = mention.name, content[max(0, mention.start - 4) : mention.start].casefold()
     if before.endswith(("the ", "the\n")) and not name.casefold().startswith("the "):
         return f"the {name}"
@@ -102,10 +92,7 @@ def _with_article(mention: Mention, content: str, predicate: str, verb: str) -> 
 
 
 def _adds_to_state(statement: TextStatement, content: str, dates: Sequence[Span]) -> bool:
-    """Return whether the quote of *statement* in *content* says more than its sentence, such as how, why or with whom.
-
-    Words at the positions *dates* do not count.
-    """
+    """Return whether the quote of *statement* in *content* says more than its sentence, such as how or why."""
     start, end = statement.quote
     kept = list(content[start:end].replace("\u2019", "'"))
     if statement.verb and _HOW.search(content, *statement.verb):
