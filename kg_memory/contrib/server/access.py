@@ -47,22 +47,13 @@ class Guard:
         self.keys, self._limit = keys, limit
 
     async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
-        """Return the API key whose secret text is *secret*, or ``None`` if there is no such key or no secret.
-
-        As long as no API key was ever created, a request from this machine without a secret gets the built-in key
-        `OPEN`, which allows everything.
-        """
+        """Return the API key whose secret text is *secret*, or ``None`` if there is no such key or no secret."""
         if secret:
             return await self.keys.afind(secret)
         return OPEN if is_local(request) and not await self.keys.aexist() else None
 
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
-        """Return the API key with the secret text *secret*, and count *request* against the rate limit of this key.
-
-        A request without a valid key counts against its IP address. If the middleware `RequestGate` has already
-        authenticated the request, it is not counted again. Raises `ProblemError` 401 without a valid key, 429 above the
-        rate limit.
-        """
+        """Return the API key with the secret text *secret*, and count *request* against its rate limit."""
         known: ApiKey | None = request.scope.get("state", {}).get("key")
         if known is not None:
             return known
@@ -76,10 +67,7 @@ class Guard:
         return key
 
     async def is_valid(self, key: ApiKey) -> bool:
-        """Return whether *key* is still valid, so not revoked. Streams that stay open check this before they send.
-
-        The built-in key `OPEN` is valid until the first API key is created.
-        """
+        """Return whether *key* is still valid, so not revoked. Streams that stay open check this before they send."""
         return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
 
 
@@ -94,10 +82,7 @@ async def find_key(
     _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],
     _header: Annotated[str | None, Depends(HEADER)],
 ) -> ApiKey:
-    """FastAPI dependency: return the API key of *request*, or raise `ProblemError` 401 or 429.
-
-    The two unused parameters make the OpenAPI description list both ways to send a key.
-    """
+    """FastAPI dependency: return the API key of *request*, or raise `ProblemError` 401 or 429."""
     guard: Guard = request.app.state.service.guard
     return await guard.authenticate(find_secret(request.headers), request)
 
@@ -109,10 +94,7 @@ Namespace = Annotated[
 
 
 def require_scope(scope: Scope) -> Callable[..., Awaitable[Access]]:
-    """Return a FastAPI dependency that requires an API key with *scope* ("read" etc.) in the namespace of the URL path.
-
-    The dependency returns an `Access`, or raises `ProblemError` (see `authorize`).
-    """
+    """Return a FastAPI dependency that requires an API key with *scope* ("read" etc.) in the URL's namespace."""
 
     async def check(key: KnownKey, namespace: Namespace) -> Access:
         return authorize(key, scope, namespace)
@@ -129,8 +111,7 @@ Ruling = Annotated[Access, Depends(require_scope("admin"))]
 def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
     """Return an `Access` if *key* has *scope* (such as "write") and allows *namespace*.
 
-    Raises `ProblemError` 403 if the key lacks the scope or does not allow the namespace, whether or not that namespace
-    exists. Raises `ProblemError` 422 if the namespace is too long or has characters that cannot be stored.
+    Errors: `ProblemError`.
     """
     if not key.has(scope):
         raise ProblemError(403, f"this key lacks the scope {scope!r}; use a key that has it")
@@ -145,12 +126,7 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
 
 
 def is_local(request: Request) -> bool:
-    """Return whether *request* comes from this machine.
-
-    Both its socket address and the host in its URL must be loopback addresses. If the option ``trust_proxy`` is set,
-    the last address in the header ``X-Forwarded-For`` must be one, too. If it is not set, a request with headers of a
-    proxy counts as remote.
-    """
+    """Return whether *request* comes from this machine."""
     clients = [request.client.host if request.client else "", request.url.hostname or ""]
     if request.app.state.service.options.trust_proxy:
         clients.append(request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip())

@@ -37,10 +37,7 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
-    """Where a page of a list begins: after *skip* items, or at *after*, the cursor of a `GraphMemory` method.
-
-    Clients get it as an opaque ``cursor``. *believed_at* (ISO 8601): all pages show the data as believed at this time.
-    """
+    """Where a page of a list begins: after *skip* items, or at *after*, the cursor of a `GraphMemory` method."""
 
     skip: int = 0
     believed_at: str | None = None
@@ -48,10 +45,7 @@ class PagePosition:
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> PagePosition:
-        """Return the position that *cursor* encodes; for ``None`` or an empty text, the beginning of the list.
-
-        Raises `ProblemError` 422 for a text that was not returned as the ``next`` of a page.
-        """
+        """Return the position that *cursor* encodes; for None or "", the beginning of the list."""
         if not cursor:
             return cls()
         try:
@@ -69,11 +63,7 @@ class PagePosition:
 
 
 def cut_page(items: Sequence[T], place: PagePosition, limit: int) -> Page[T]:
-    """Return the first *limit* of *items* as a page, with a cursor for the next page if there is one.
-
-    *place*: the position of ``items[0]`` in the whole list. There is a next page if *items* is longer than *limit*, or
-    was cut at `MOST_CHARACTERS` of text.
-    """
+    """Return the first *limit* of *items* as a page, with a cursor for the next page if there is one."""
     end = place.skip + min(limit, len(items))
     length = sum(len(item.content) for item in items if isinstance(item, Episode))
     more = (len(items) > limit or length >= MOST_CHARACTERS) and end <= DEEPEST
@@ -111,11 +101,7 @@ VIEWS: dict[type, Callable[[Any], object]] = {SearchResults: view_results, Conte
 
 
 def json_response(request: Request, body: bytes, status: int = 200) -> Response:
-    """Return a response whose body is the JSON text *body*.
-
-    The response to a GET request has an ETag. If the request's header ``If-None-Match`` contains it, the response has
-    the status 304 and no body.
-    """
+    """Return a response whose body is the JSON text *body*."""
     headers = {"Cache-Control": "private, no-cache"}
     if request.method == "GET":
         headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'

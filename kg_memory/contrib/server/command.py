@@ -32,11 +32,7 @@ add_commands = commands_in(__package__)
 
 
 def serve(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory serve``: open the memory and serve HTTP until a stop signal; return the exit code.
-
-    Raises `MissingExtra` without the ``server`` extra, `InputError` if the port is invalid or in use, or if *host* can
-    be reached from other machines while the database has never had an API key.
-    """
+    """Run ``kg-memory serve``: open the memory and serve HTTP until a stop signal; return the exit code."""
     try:
         import uvicorn  # noqa: PLC0415 - an extra
 
@@ -146,10 +142,7 @@ def _print_keys(stored: Sequence[ApiKey], screen: Screen) -> None:
 
 
 def mcp(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory mcp``: serve one namespace over MCP on stdin and stdout until the client disconnects.
-
-    Returns the exit code. Raises `MissingExtra` without the ``server`` extra.
-    """
+    """Run ``kg-memory mcp``: serve one namespace over MCP on stdin and stdout until the client disconnects."""
     try:
         from kg_memory.contrib.server.mcp.server import serve_stdio  # noqa: PLC0415 - an extra
         from kg_memory.contrib.server.mcp.tool import LAUNCHED, Caller  # noqa: PLC0415

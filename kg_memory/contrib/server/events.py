@@ -60,11 +60,7 @@ class Event:
 
 
 class Listener:
-    """The queue of events to send over one open event stream.
-
-    If the client reads too slowly, the queued events are dropped and `ended` is set. This ends the stream, and the
-    client must reconnect.
-    """
+    """The queue of events to send over one open event stream."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -72,10 +68,7 @@ class Listener:
         self._looks = 0
 
     def put(self, events: Sequence[Event]) -> None:
-        """Append *events*, all found by one read of the database, to the queue.
-
-        If the client has fetched no event for more than `SLOWEST` reads, the queue is cleared and the stream ends.
-        """
+        """Append *events*, all found by one read of the database, to the queue."""
         self._looks = self._looks + 1 if self._news else 0
         if self._looks > SLOWEST:
             self.drop()
@@ -123,11 +116,7 @@ class Feed:
             listener.drop()
 
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
-        """Yield the text of each event after the event id *last* (None: only new events) until the stream ends.
-
-        An unexpected error of the feed ends its streams. The clients reconnect, which starts the feed again.
-        ``None`` is yielded before each batch and at least every `PING` seconds, so that the caller can check the key.
-        """
+        """Yield the text of each event after the event id *last* (None: only new events) until the stream ends."""
         listener = Listener()
         self._listeners.append(listener)
         self._service.listeners[self._namespace] += 1
@@ -151,10 +140,7 @@ class Feed:
             self._service.listeners -= Counter([self._namespace])  # removes the namespace at zero
 
     async def _follow(self, watch: Watch) -> None:
-        """While a stream is open, read the changes every `INTERVAL` seconds and queue them as events.
-
-        *watch* remembers the changes that were already read. After an error of the database, it tries again.
-        """
+        """While a stream is open, read the changes every `INTERVAL` seconds and queue them as events."""
         counts: Row = {}
         begun = False
         while self._listeners:
@@ -220,10 +206,7 @@ episodes by status, and today's cost. After an interruption, some events may com
 
 
 async def _stream(service: Service, access: Access, feed: Feed, place: EventId | None) -> AsyncIterator[str]:
-    """Yield the texts of events until the server stops or the API key in *access* is no longer valid.
-
-    *place* is the id of the last event that the client has received; None means that it gets only new events.
-    """
+    """Yield the texts of events until the server stops or the API key in *access* is no longer valid."""
     yield "retry: 2000\n\n"
     async with aclosing(feed.listen(place)) as listening:
         async for text in listening:
@@ -234,10 +217,7 @@ async def _stream(service: Service, access: Access, feed: Feed, place: EventId |
 
 
 def _to_events(seen: Seen, time: int, counts: Row) -> Iterator[Event]:
-    """Convert the changes *seen* by one database read to events with the ids ``(time, 1)``, ``(time, 2)`` and so on.
-
-    If the counts differ from *counts*, those of the read before, the last event has the new counts.
-    """
+    """Convert the changes *seen* by one database read to events with the ids ``(time, 1)``, ``(time, 2)`` and so on."""
     content: list[tuple[str, Row]] = [("episode", _describe_episode(episode)) for episode in seen.episodes]
     content += (event for change in seen.changes for event in _describe_change(change))
     if seen.counts != counts:

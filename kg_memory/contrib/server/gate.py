@@ -53,11 +53,7 @@ FAULT = "internal server error; find the request id in the server's log"
 
 
 class RequestGate:
-    """ASGI middleware that checks each request whose path begins with one of *paths*, before it reaches a route.
-
-    It rejects unknown hosts and origins, missing API keys and large bodies. It adds a request id, logs each request,
-    and answers exceptions with problem details (RFC 9457). Requests with other paths pass unchanged.
-    """
+    """ASGI middleware that checks each request under one of *paths* before it reaches a route."""
 
     def __init__(self, app: ASGIApp, *, paths: Sequence[str], service: Service) -> None:
         options = service.options
@@ -108,10 +104,7 @@ class RequestGate:
             logger.info("%s %s -> %d in %.4f s (request %s)", scope["method"], route, status, seconds, request_id)
 
     async def _pass(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Check a request, read its body if its path has a limit of bytes, and pass the request on to the application.
-
-        Raises `ProblemError` for a request that is rejected.
-        """
+        """Check a request, read its body if its path has a limit of bytes, and pass the request on."""
         path = own_path(scope)
         limit = most_bytes(path, self._max_body)
         is_batch = (limit or 0) > SMALL and not path.startswith("/v1/mcp")
@@ -147,20 +140,14 @@ class RequestGate:
             await self._app(scope, _replay(body, receive), send_and_release)
 
     async def _drop_body(self, receive: Receive) -> None:
-        """Read and drop the body of a rejected request, one request at a time, for at most `DROP_SECONDS`.
-
-        uvicorn would read a body that is left unread in one go, and several such bodies hold up the event loop.
-        """
+        """Read and drop the body of a rejected request, one request at a time, for at most `DROP_SECONDS`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(DROP_SECONDS), self._dropped:
                 while (await receive()).get("more_body"):
                     pass
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
-        """Raise `ProblemError` if the host, the origin, the size of the headers or the content length is not allowed.
-
-        *limit* is the largest allowed body in bytes, or ``None`` if the route itself limits the body.
-        """
+        """Raise `ProblemError` if the host, the origin, the size of the headers or of the body is not allowed."""
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
             raise ProblemError(431, f"path, query and headers must have at most {LONGEST_HEAD} bytes; shorten them")
@@ -202,8 +189,7 @@ def _body_may_exceed(headers: Headers, size: int) -> bool:
 async def _read_body(receive: Receive, limit: int) -> bytes:
     """Read and return the whole request body.
 
-    Raises `ProblemError` 413 for more than *limit* bytes, `ProblemError` 408 if the body does not arrive within
-    `BODY_SECONDS`, and `ClientDisconnect` if the client disconnects.
+    Errors: `ProblemError`.
     """
     parts: list[bytes] = []
     size = 0

@@ -172,10 +172,7 @@ def _to_arguments(**given: str | None) -> dict[str, Any]:
 
 
 def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]:
-    """Return *facts* as a graph in which entities are nodes and facts are edges.
-
-    *ids* are the ids of further entities to include as nodes, even if none of the facts is about them.
-    """
+    """Return *facts* as a graph in which entities are nodes and facts are edges."""
     ends = yield from fetch(queries.ENDS_OF_FACTS, ids=list({fact.id for fact in facts}))
     by_fact = {row["fact"]: row for row in ends}
     reached = {*ids, *(id_ for row in ends for id_ in (row["subject"], *row["objects"]))}
@@ -184,11 +181,7 @@ def read_graph(facts: Sequence[Fact], ids: Iterable[str] = ()) -> Flow[Elements]
 
 
 def _draw(facts: Sequence[Fact], by_fact: Mapping[str, Row], stored: Sequence[Row]) -> Elements:
-    """Return a graph of *facts*: an edge from the subject of a fact to each object, and a node for each entity.
-
-    *by_fact* maps the id of a fact to a row with the ids of its subject and objects. *stored* are the database rows of
-    the entities.
-    """
+    """Return a graph of *facts*: a node for each entity, and an edge from each subject to each object."""
     alone: dict[str, list[str]] = {}
     edges: list[Edge] = []
     for fact in facts:

@@ -34,10 +34,7 @@ BUSY = "the server is busy with expensive calls; try again later"
 
 
 class RateLimit:
-    """Limits each API key to *rate* requests per second on average; after a pause, a burst of requests is allowed.
-
-    This is a token bucket that holds `BURST` times *rate* requests.
-    """
+    """Limits each API key to *rate* requests per second on average; after a pause, a burst is allowed."""
 
     def __init__(self, rate: float) -> None:
         if not 0 < rate < math.inf:
@@ -61,10 +58,7 @@ class RateLimit:
 
 
 class Turns:
-    """While several API keys are active, lets each run one query, or offline embedding of a question, at a time.
-
-    A key with many requests then delays others by one query at most. A key alone has no limit.
-    """
+    """Lets each of several active API keys run one query, or offline embedding of a question, at a time."""
 
     def __init__(self) -> None:
         self._keys: OrderedDict[str, tuple[float, asyncio.Lock]] = OrderedDict()
@@ -84,10 +78,7 @@ class Turns:
 
 
 class Shares:
-    """Limits the number of event streams, sessions and imports that are open at the same time.
-
-    *limits* maps each kind to (limit of one API key, limit of all keys): ``{"sessions": (50, 10_000)}``.
-    """
+    """Limits the number of event streams, sessions and imports that are open at the same time."""
 
     def __init__(self, limits: Mapping[str, tuple[int, int]]) -> None:
         self._limits = limits
@@ -96,10 +87,7 @@ class Shares:
 
     @contextmanager
     def hold(self, kind: str, key: str) -> Iterator[None]:
-        """Context manager: while the body runs, count one more open *kind*, such as "sessions", for the API key *key*.
-
-        Raises `ProblemError` 429 above the limit of one key, 503 above the limit of all keys.
-        """
+        """Context manager: while the body runs, count one more open *kind*, such as "sessions", for an API key."""
         self.check(kind, self._open[kind, key] + 1)
         if self._all[kind] >= self._limits[kind][1]:
             raise ProblemError(503, f"the server has too many {kind} open; try again later", headers=SOON)
@@ -119,10 +107,7 @@ class Shares:
 
 
 class LimitedResponse(Response):
-    """A response that counts against the client's limit of open requests until its last byte is sent.
-
-    *response* is the response to send; *share*, a context manager, is entered while it is sent.
-    """
+    """A response that counts against the client's limit of open requests until its last byte is sent."""
 
     def __init__(self, response: Response, share: AbstractContextManager[Any]) -> None:
         self._response, self._share, self.background = response, share, None
@@ -139,10 +124,7 @@ class StoppedError(Exception):
 
 @dataclass(slots=True)
 class Job:
-    """A running expensive call; several equal requests can share its result.
-
-    `asked` is a value that is equal for equal requests. `clients` is the number of requests that wait for the result.
-    """
+    """A running expensive call; several equal requests can share its result."""
 
     asked: Hashable
     task: asyncio.Future[Any] = field(init=False)
@@ -164,11 +146,7 @@ class Jobs:
     async def run(
         self, request: Request, namespace: str, asked: Hashable, call: Callable[[Job], Awaitable[T]], *, cancel: bool
     ) -> T:
-        """Run *call* and return its result; if an equal call is running in *namespace*, return the result of that call.
-
-        Calls are equal if their *asked* are. Raises `ProblemError` 429 after `WAIT` seconds without a turn. If all
-        clients disconnect, the call is told to stop; *cancel* also cancels its task.
-        """
+        """Run *call* and return its result; if an equal call is running in *namespace*, return that one's result."""
         job = await self._find(namespace, asked)
         if job is None:
             job = self._jobs[namespace] = Job(asked)
@@ -192,10 +170,7 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Return the running call in *namespace* that equals *asked*; without one, wait for a turn and return None.
-
-        None means that the caller may now start the call. Raises `ProblemError` 429 after `WAIT` seconds.
-        """
+        """Return the running call in *namespace* that equals *asked*; without one, wait for a turn and return None."""
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT
         while True:

@@ -71,11 +71,7 @@ RETURN {_WATCHED_EPISODE} AS episode
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The changes that one call of `Watch.look` found: new or changed messages and facts, and current counts.
-
-    `counts` has the numbers of messages, and today's model calls and tokens: ``{"episodes": 120, "waiting": 3, "calls":
-    40, ...}``.
-    """
+    """The changes that one call of `Watch.look` found: new or changed messages and facts, and current counts."""
 
     counts: Mapping[str, int]
     episodes: tuple[Row, ...]
@@ -84,10 +80,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Watch:
-    """Finds changes in a namespace: each call of `look` returns those since the previous call.
-
-    The first call returns the changes since the time *since*, in microseconds since the epoch.
-    """
+    """Finds changes in a namespace: each call of `look` returns those since the previous call."""
 
     since: int
     reached: int | None = None
@@ -98,11 +91,7 @@ class Watch:
     """The times of the latest returned changes, by key, so that the overlap does not return them again."""
 
     def look(self) -> Flow[Seen]:
-        """Return the messages and facts that changed since the last call, and the current counts.
-
-        The first call starts at the time `since`. Each call returns at most 1,000 new messages and 1,000 changes of
-        facts; the next call returns the rest.
-        """
+        """Return the messages and facts that changed since the last call, and the current counts."""
         time = yield from now()
         begin = self.since if self.reached is None else max(self.since, self.reached - OVERLAP)
         unread = [id_ for id_, (status, *_) in self.states.items() if status in UNREAD][:MAX_EVENTS]
@@ -128,20 +117,14 @@ class Watch:
         return Seen(_sum_counts(counts, statuses, usage), tuple(moved), tuple(news))
 
     def list_unread(self, limit: int) -> Flow[list[Row]]:
-        """Return the latest *limit* unread episodes, as rows: facts are not yet extracted from them, or could not be.
-
-        From now on, `look` returns each of them again when its status changes.
-        """
+        """Return the latest *limit* episodes whose facts are not extracted, as rows; `look` reports their changes."""
         stored = yield from fetch(EPISODES_IN, statuses=UNREAD, limit=limit, length=EXCERPT)
         episodes = [row["episode"] for row in stored]
         self.states |= {episode["id"]: _reading_state(episode) for episode in episodes}
         return episodes
 
     def _take_episodes(self, episodes: Mapping[str, Row], begin: int) -> list[Row]:
-        """Return the messages that are new or whose status has changed, earliest first; remember their status.
-
-        *episodes*: database rows by id. Finished messages from before *begin* (microseconds) are not remembered.
-        """
+        """Return the messages that are new or whose status has changed, earliest first; remember their status."""
         changed = [episode for id_, episode in episodes.items() if self.states.get(id_) != _reading_state(episode)]
         for id_, episode in episodes.items():
             if episode["status"] in UNREAD or episode["created_at"] >= begin:
@@ -151,10 +134,7 @@ class Watch:
         return sorted(changed, key=lambda episode: (episode["created_at"], episode["id"]))
 
     def _take_changes(self, changes: list[Change], begin: int) -> list[Change]:
-        """Return the elements of *changes* that were not returned before, and remember them.
-
-        Remembered changes from before the time *begin* (microseconds) are dropped.
-        """
+        """Return the elements of *changes* that were not returned before, and remember them."""
         new = {key: change for change in changes if (key := _change_key(change)) not in self.changes}
         times = self.changes | {key: time_of(change) for key, change in new.items()}
         self.changes = {key: time for key, time in times.items() if time >= begin}
@@ -162,10 +142,7 @@ class Watch:
 
 
 def _sum_counts(counts: list[Row], statuses: list[Row], usage: list[Row]) -> dict[str, int]:
-    """Combine the rows of three queries into numbers by name: ``{"episodes": 120, "waiting": 3, "calls": 40, ...}``.
-
-    All numbers are zero for a namespace without data.
-    """
+    """Combine the rows of three queries into numbers by name: ``{"episodes": 120, "waiting": 3, "calls": 40, ...}``."""
     by_status = {row["status"]: row["many"] for row in statuses}
     sums = {name: int(sum(row[name] or 0 for row in usage)) for name in SPENT}
     episodes = sum(row["episodes"] for row in counts)

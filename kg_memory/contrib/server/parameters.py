@@ -53,10 +53,7 @@ class StrictBody(Arguments):
 
 
 def most_bytes(path: str, most: int) -> int | None:
-    """Return the largest allowed request body for the URL path *path*, in bytes; at most *most*, the server's limit.
-
-    ``None`` for imports, because their route limits the body itself.
-    """
+    """Return the largest allowed request body for the URL path *path*, in bytes; None for imports."""
     if _STREAMED.fullmatch(path):
         return None
     return min(most, next((size for form, size in _BYTES if form.fullmatch(path)), SMALL))
@@ -103,8 +100,5 @@ NAMES: Mapping[str, Parameter] = {
 
 
 def find_parameter(verb: str, name: str) -> Parameter:
-    """Return the API documentation of a parameter (text, example and type) from the table `NAMES`.
-
-    *verb*: the memory method, ``"facts.list"``. *name*: its parameter, ``"limit"``; unknown names are described as ids.
-    """
+    """Return the API documentation of a parameter (text, example and type) from the table `NAMES`."""
     return NAMES.get(f"{verb}.{name}") or NAMES.get(name) or Parameter(f"The id of the {name}.")

@@ -53,10 +53,7 @@ class Problem(BaseModel):
 
 
 class ProblemError(Exception):
-    """An exception that the server answers with an error response: *status*, *detail* and further JSON *fields*.
-
-    *status* is the HTTP status. *detail* names the problem and a remedy.
-    """
+    """An exception that the server answers with an error response: *status*, *detail* and further JSON *fields*."""
 
     def __init__(self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
         super().__init__(detail)
@@ -95,10 +92,7 @@ def describe_problems(app: FastAPI) -> None:
 
 
 def to_problem(error: Exception, routes: Mapping[str, str] = MappingProxyType({})) -> ProblemError | None:
-    """Convert *error* to a `ProblemError`, the response for the client; None for an error of an unexpected type.
-
-    *routes* maps methods to HTTP routes, which replace them in error texts: ``{"facts.list": "GET /facts"}``.
-    """
+    """Convert *error* to a `ProblemError`, the response for the client; None for an unexpected error."""
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
@@ -120,11 +114,7 @@ def _to_field_error(error: Mapping[str, Any]) -> dict[str, str]:
 
 
 def add_handlers(app: FastAPI, paths: tuple[str, ...], routes: Mapping[str, str]) -> None:
-    """Make *app* answer errors with problem details (RFC 9457).
-
-    Outside *paths*, the URL prefixes of this API, HTTP errors such as 404 keep their usual form. *routes* maps methods
-    to HTTP routes, which replace them in error texts: ``{"facts.list": "GET /facts"}``.
-    """
+    """Make *app* answer errors with problem details (RFC 9457)."""
 
     def answer(request: Request, problem: ProblemError) -> Response:
         return problem_response(problem, getattr(request.state, "request_id", ""))

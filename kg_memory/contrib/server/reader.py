@@ -29,11 +29,7 @@ AT_A_TIME = 200
 
 
 def pause_after(failures: int, first: float = 0.375, growth: float = 1.5) -> float:
-    """Return how many seconds to wait before a retry, after *failures* failed attempts; at most `LONGEST_PAUSE`.
-
-    The first wait takes *first* seconds, and each further wait *growth* times as long as the one before. The defaults
-    suit the failover of a database to a replica, which takes seconds.
-    """
+    """Return how many seconds to wait before a retry, after *failures* failed attempts."""
     return min(LONGEST_PAUSE, first * growth ** min(failures - 1, 20))
 
 
@@ -45,11 +41,7 @@ class _StoppedError(Exception):
 
 
 class BackgroundReader:
-    """Extracts facts from saved episodes in the background, in up to *at_once* namespaces at the same time.
-
-    A lease (a lock in the database that expires) lets only one process at a time read a namespace. After a crash, the
-    next process continues with the saved episodes. All methods must be called from one event loop.
-    """
+    """Extracts facts from saved episodes in the background, in up to *at_once* namespaces at the same time."""
 
     def __init__(self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None) -> None:
         self._memory, self._slots = memory, asyncio.Semaphore(at_once)
@@ -60,10 +52,7 @@ class BackgroundReader:
         self._started = self._stopping = False
 
     def start(self, only: str | None = None) -> None:
-        """Start reading: first the episodes that an earlier process left unread.
-
-        With *only*, look only in that namespace. Before this call, `wake` has no effect.
-        """
+        """Start reading: first the episodes that an earlier process left unread."""
         self._started = True
         self._start = asyncio.create_task(self.look(only))
 
@@ -89,10 +78,7 @@ class BackgroundReader:
             logger.warning("stopped while reading %d namespaces; the next reader continues", len(left))
 
     async def look(self, only: str | None = None) -> None:
-        """Find the namespaces with unread episodes, and schedule them to be read; with *only*, check only that one.
-
-        Namespaces on an unreachable database server are skipped. Errors are logged, not raised.
-        """
+        """Find the namespaces with unread episodes, and schedule them to be read; with *only*, check only that one."""
         database = self._memory.driver.store.database
         try:
             names = [only] if only else await asyncio.to_thread(database.namespaces, "awake", reachable=True)
@@ -109,10 +95,7 @@ class BackgroundReader:
                 logger.warning("could not search a namespace for unread episodes: %s", describe_error(error))
 
     async def _read(self, namespace: str) -> None:
-        """Extract facts from the unprocessed messages of *namespace* until none is left.
-
-        If the database or the model is unavailable, it retries after growing pauses. Other errors are logged.
-        """
+        """Extract facts from the unprocessed messages of *namespace* until none is left."""
         TURN.set(nullcontext)  # reading takes none of the turns of the API key that saved the episodes
         settings, failures = self._memory.settings, 0
         pause = settings.window_seconds if settings.plan == "economy" else GATHERING
@@ -139,10 +122,7 @@ class BackgroundReader:
             self._tasks.pop(namespace, None)
 
     async def _take_turn(self, namespace: str) -> float:
-        """Extract facts from up to 200 messages of *namespace*; return the seconds to wait before the next call.
-
-        The namespace stays scheduled if messages are left, or if another process is working on it.
-        """
+        """Extract facts from up to 200 messages of *namespace*; return the seconds to wait before the next call."""
         async with self._slots, self._leases.hold(namespace) as lease:
             if lease is None:
                 self._due.add(namespace)

@@ -50,12 +50,7 @@ class Options:
 
 
 class Service:
-    """The objects that all routes share, such as the memory; stored as `app.state.service`.
-
-    `guard`: checks API keys. `shares` and `jobs`: limits. `reader`: the background reader, or an `Outbox` if
-    `Options.read` is false. `stopping`: whether the server is stopping. `listeners`: the number of open event streams
-    by namespace. `large`: a lock, so that only one large request runs at a time.
-    """
+    """The objects that all routes share, such as the memory; stored as `app.state.service`."""
 
     def __init__(self, memory: GraphMemory, options: Options) -> None:
         database = memory.driver.store.database

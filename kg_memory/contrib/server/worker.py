@@ -57,11 +57,7 @@ RESTART_SECONDS, LOWER_PRIORITY = 2.0, 10
 
 
 class Outbox:
-    """Notifies worker processes of new episodes and of deletions, in a server that does not read episodes itself.
-
-    It has the same methods as `BackgroundReader`, which it replaces. All methods but `clear` must be called from one
-    event loop.
-    """
+    """Notifies worker processes of new episodes and of deletions, in a server that reads no episodes itself."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -69,10 +65,7 @@ class Outbox:
         self._sending: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Notify the workers, from now on, when this process deletes data of users, so that they clear their caches.
-
-        They need no notice to find unread episodes, but find them sooner by `wake`.
-        """
+        """Notify the workers, from now on, when this process deletes data of users, so that they clear their caches."""
         self._loop = asyncio.get_running_loop()
         clear_with_all(self)
 
@@ -88,10 +81,7 @@ class Outbox:
             self._sending = asyncio.create_task(self._send())
 
     async def stop(self, seconds: float) -> None:
-        """Wait up to *seconds* until the remaining hints are in the workers' Redis stream, then stop sending.
-
-        A hint is the name of a namespace with new messages, for the workers to extract their facts.
-        """
+        """Wait up to *seconds* until the remaining hints are in the workers' Redis stream, then stop sending."""
         if self._sending is not None:
             await asyncio.wait((self._sending,), timeout=seconds)
             self._sending.cancel()
@@ -115,10 +105,7 @@ class Outbox:
 
 
 class ReadingProcess(Outbox):
-    """Reads the episodes that ``kg-memory serve`` saves, in a worker process: threads would delay the requests.
-
-    *arguments* are those of the command. If the process ends, it is started again.
-    """
+    """Reads the episodes that ``kg-memory serve`` saves, in a worker process: threads would delay the requests."""
 
     def __init__(self, database: Database, arguments: Namespace) -> None:
         super().__init__(database)
@@ -147,11 +134,7 @@ class ReadingProcess(Outbox):
 
 
 class Worker:
-    """Extracts facts from saved episodes in all namespaces, *at_once* of them at a time, until it is stopped.
-
-    If a worker is killed, another one takes over after *lease_seconds*. Every *look_seconds*, each worker checks all
-    namespaces for unread episodes.
-    """
+    """Extracts facts from saved episodes in all namespaces, *at_once* of them at a time, until it is stopped."""
 
     def __init__(
         self,
@@ -180,10 +163,7 @@ class Worker:
         await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Read hints (names of namespaces with new messages) until `stop`, and start processing each namespace.
-
-        All namespaces are also checked every `_look_seconds`, or more often while the Redis stream is unavailable.
-        """
+        """Read hints (names of namespaces with new messages) until `stop`, and start processing each namespace."""
         looked, took, failures = time.monotonic(), 0.0, 0
         last = FIRST
         while not self._stopping.is_set():
@@ -211,8 +191,7 @@ class Worker:
     async def _read_hints(self, last: str) -> list[tuple[str, str]]:
         """Return the entries of the Redis stream after the id *last*: ``[("1715679000000-0", "ann")]``.
 
-        An entry is a pair (id, namespace with new messages). Waits up to 0.5 seconds for an entry. Raises
-        `DatabaseUnavailable` if the server does not answer.
+        Errors: `DatabaseUnavailable`.
         """
         words = ("XREAD", "COUNT", AT_ONCE, "BLOCK", 500, "STREAMS", STREAM, last)
         try:
@@ -225,10 +204,7 @@ class Worker:
 
 
 def _pairs(answer: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the (key, value) pairs of *answer*, a map in a Redis reply.
-
-    Depending on the protocol, the reply is a mapping, a flat list ``["a", 1]``, or a list of pairs ``[["a", 1]]``.
-    """
+    """Yield the (key, value) pairs of *answer*, a map in a Redis reply."""
     if isinstance(answer, Mapping):
         yield from answer.items()
     elif answer and isinstance(answer[0], str):

@@ -103,10 +103,7 @@ COUNT = "MATCH ()-[r:%s]->() RETURN count(r) AS count"
 
 
 def read_columns(known: str) -> Flow[tuple[str, bytes | None]]:
-    """Return (ETag, graph): the graph as bytes (see `pack_columns`), or None if *known* contains its ETag.
-
-    *known*: the ETags that the client has, as in the header ``If-None-Match``.
-    """
+    """Return (ETag, graph as bytes); None in place of the graph if *known* contains its ETag."""
     tag = f'"{(yield from read_revision()).encode().hex()}"'
     if tag in known:
         return tag, None
@@ -121,10 +118,7 @@ def read_revision() -> Flow[str]:
 
 
 def read_answers() -> Flow[tuple[list[list[Row]], int]]:
-    """Run the queries in `QUERIES`; return a list with the rows of each, and the time in microseconds since the epoch.
-
-    A query that would certainly find nothing is skipped, and its rows are an empty list.
-    """
+    """Run the queries in `QUERIES`; return the rows of each, and the time in microseconds."""
     read_at = yield from now()
     counts = yield from in_step(fetch(COUNT % relation) for relation in RARE.values())
     needless = {query for query, rows in zip(RARE, counts, strict=True) if not (rows and rows[0]["count"])}
@@ -134,11 +128,7 @@ def read_answers() -> Flow[tuple[list[list[Row]], int]]:
 
 
 def to_columns(answers: Sequence[Sequence[Row]], read_at: int) -> Columns:
-    """Convert a graph to columns, by table: ``{"facts": {"id": [...], "subject": array}, "entities": {...}, ...}``.
-
-    *answers*: the rows of each query in `QUERIES`. *read_at*: the time of reading, in microseconds since the epoch.
-    Columns refer to entities and facts by index.
-    """
+    """Convert a graph to columns, by table: ``{"facts": {"id": [...], "subject": array}, "entities": {...}, ...}``."""
     facts, entities, communities, *others = answers
     held, statements, sources, proposed, subjects, objects, premises, disputes = (
         rows[0] if rows else defaultdict(lambda: "[]") for rows in others
@@ -195,11 +185,7 @@ class Places:
 
 
 def pack_columns(columns: Columns) -> bytes:
-    """Return *columns* as bytes: the length of a JSON text (8 bytes, little-endian), the JSON text, and the arrays.
-
-    In the JSON, ``{"array": "u4", "length": 3, "start": 16}`` stands for an array; "start" is its offset after the
-    JSON.
-    """
+    """Return *columns* as bytes: the length of a JSON text (8 bytes, little-endian), the JSON, and the arrays."""
     arrays: list[bytes] = []
     start = 0
 
@@ -230,31 +216,19 @@ def _join_lines(rows: Iterable[Row], name: str) -> list[str]:
 
 
 def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
-    """Repeat each of *values* as often as its row has ids in the column ``ids``; return all as one array.
-
-    If the first row has three ids and the second has one, ``[5, 6]`` becomes ``[5, 5, 5, 6]``.
-    """
+    """Repeat each of *values* as often as its row has ids in the column ``ids``; return all as one array."""
     return np.repeat(np.array([*values], np.int64), [row["ids"].count("\n") + 1 for row in rows])
 
 
 def _pair(row: Row, first: str, second: str, first_places: Places, second_places: Places) -> Columns:
-    """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``.
-
-    *row* has two JSON lists of ids, of equal length, under the keys *first* and *second*. *first_places*,
-    *second_places*: the index of each id. Pairs with an unknown id are left out.
-    """
+    """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``."""
     one, other = first_places.of(_parse_numbers(row[first])), second_places.of(_parse_numbers(row[second]))
     there = (one >= 0) & (other >= 0)
     return {first: one[there].astype("<u4"), second: other[there].astype("<u4")}
 
 
 def _read_ends(subjects: Row, objects: Row, fact_places: Places, entity_places: Places) -> Columns:
-    """Return columns with the subject and objects of each fact: ``{"subject": ..., "withObject": ..., "object": ...}``.
-
-    `subject`: an entity index for each fact; -1 if unknown. `withObject` and `object`: pairs of a fact index and an
-    entity index. *subjects*, *objects*: rows of the queries `SUBJECTS` and `OBJECTS`. *fact_places*, *entity_places*:
-    map node ids of facts and of entities to indexes.
-    """
+    """Return columns with the subject (-1 if unknown) and the objects of each fact."""
     subject = np.full(fact_places.length, -1, dtype="<i4")
     pairs = _pair(subjects, "facts", "entities", fact_places, entity_places)
     subject[pairs["facts"]] = pairs["entities"]
@@ -264,11 +238,7 @@ def _read_ends(subjects: Row, objects: Row, fact_places: Places, entity_places: 
 
 
 def _to_beliefs(held: Row, proposed: Row, fact_places: Places) -> Columns:
-    """Return columns of all beliefs (periods in which a fact was held true): the fact, the times, and `proposed`.
-
-    Times are milliseconds since the epoch. `proposed` is 1 if the belief waits for review by a person. *held*,
-    *proposed*: query results. *fact_places*: maps node ids of facts to indexes.
-    """
+    """Return columns of all beliefs (periods in which a fact was held true): fact, times, `proposed`."""
     facts = [fact_places.of(_parse_numbers(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
     there = fact >= 0
@@ -281,11 +251,7 @@ def _to_beliefs(held: Row, proposed: Row, fact_places: Places) -> Columns:
 
 
 def _to_sources(sources: Row, statements: Row, fact_places: Places) -> Columns:
-    """Return columns of the sources of facts: `speaker`, `thread`, `source`, `trust`, and the pairs `by` and `facts`.
-
-    A pair is the index of a source, and the index of a fact that it states. *sources*, *statements*: rows of the
-    queries `SOURCES` and `STATEMENTS`. *fact_places*: maps node ids of facts to indexes.
-    """
+    """Return columns of the sources of facts, and pairs of a source and a fact that it states."""
     trusts = _parse_numbers(sources["trusts"], np.float64).tolist()
     texts = [sources[name].split("\n") if trusts else [] for name in ("speakers", "threads", "sources")]
     told = [*zip(*texts, trusts, strict=True)]
