@@ -20,10 +20,7 @@ _MOST_DAYS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DecaySpans:
-    """The numbers of days that a fact stays fresh, then dim, then softly forgotten, after its last statement or use.
-
-    After that, it is forgotten. Raises `InputError` unless each number is from 0 to 100,000.
-    """
+    """The numbers of days that a fact stays fresh, then dim, then softly forgotten, after its last use."""
 
     fresh_days: float = 90
     dim_days: float = 30
@@ -36,10 +33,7 @@ class DecaySpans:
 
     @property
     def ends(self) -> tuple[int, int, int]:
-        """The ages at which a fact stops being fresh, dim, and softly forgotten, as three numbers of microseconds.
-
-        A fact's age is the time since it was last stated or used.
-        """
+        """The ages (microseconds) at which a fact stops being fresh, dim, and softly forgotten."""
         dim = self.fresh_days * DAY
         soft = dim + self.dim_days * DAY
         return round(dim), round(soft), round(soft + self.soft_days * DAY)
@@ -49,21 +43,13 @@ DEFAULT_SPANS = DecaySpans()
 
 
 def find_decay(last_said: int, last_used: int | None, now: int, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return the state of decay of a fact at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
-
-    *last_said* is when the fact was last stated, and *last_used* when a search last returned it, or ``None``. Times are
-    microseconds since the epoch.
-    """
+    """Return the state of decay of a fact at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten"."""
     age = now - (last_said if last_used is None else max(last_said, last_used))
     return DECAYS[sum(age >= end for end in spans.ends)]
 
 
 def decay_of(fact: Fact, now: datetime | None = None, spans: DecaySpans = DEFAULT_SPANS) -> Decay:
-    """Return the state of decay of *fact* at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten".
-
-    *now* is the present by default; without a time zone it is UTC. A fact that was stated or used after *now* is fresh.
-    *spans* are the lengths of the states.
-    """
+    """Return the state of decay of *fact* at the time *now*: "fresh", "dim", "soft_forgotten" or "forgotten"."""
     moment = datetime.now(UTC) if now is None else now if now.tzinfo else now.replace(tzinfo=UTC)
     said, used = fact.last_said or fact.created_at, fact.last_used
     last_used = None if used is None else micros(used, default=0)

@@ -59,11 +59,7 @@ READ_WINDOW = load_prompt(
 
 
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
-    """Save the message in *state*; return its ingestion state, and the messages to process now, in order of arrival.
-
-    Short messages wait until `Settings.window` of them can share one model call, or until the first has waited for
-    `window_seconds`; until then, the list is empty. Long messages and other texts are processed at once.
-    """
+    """Save the message in *state*; return its ingestion state, and the messages to process now."""
     saved = yield from accept(state, settings)
     if saved["done"]:
         return saved, []
@@ -98,10 +94,7 @@ def _group_by_conversation(readings: Sequence[ReadAhead], most: int) -> Iterator
 
 
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read the messages of *group* with one model call, and cache the answer about each; some messages are skipped.
-
-    If the call fails, or only one message is left, messages are later read by calls of their own.
-    """
+    """Read the messages of *group* with one model call, and cache the answer about each."""
     skipped = yield from every(why_skipped(one.draft, settings) for one in group)
     due = [one for one, why in zip(group, skipped, strict=True) if why is None]
     if len(due) < 2:
@@ -130,10 +123,7 @@ def _ask_window(drafts: Sequence[Draft], settings: Settings) -> Flow[WindowReadi
 
 
 def pick_reading(number: int, answer: WindowReading) -> EpisodeReading:
-    """Return the entities and facts of message *number* in *answer*, the model's answer about several messages.
-
-    References from a fact to the facts from which it follows are adjusted to the shorter list.
-    """
+    """Return the entities and facts of message *number* in *answer*, the model's answer about several."""
     entities = [ExtractedEntity(**dict(entity)) for entity in answer.entities if entity.message == number]
     places = [place for place, fact in enumerate(answer.facts) if fact.message == number]
     facts = []

@@ -24,11 +24,7 @@ FILLER = "a filler without content, such as 'Sure!'"
 
 
 def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, limit: int) -> tuple[Explanation, ...]:
-    """Explain why each result in *context* was found, and why the best other candidates were left out.
-
-    *winners*: the results read from the database. *found*: the results of each way to search. *ranked*: the scores
-    after each stage. *limit*: the number of results of each kind.
-    """
+    """Explain why each result in *context* was found, and why the best other candidates were left out."""
     explanations: list[Explanation] = []
     for kind in KINDS:
         explanations += _explain_results(kind, context, found, ranked)
@@ -45,11 +41,7 @@ def explain(context: Context, winners: Winners, found: Found, ranked: Ranked, li
 
 
 def _explain_results(kind: Kind, context: Context, found: Found, ranked: Ranked) -> Iterator[Explanation]:
-    """Yield an explanation of each search result of *kind*, best first.
-
-    *found* has the results of each retriever, *ranked* the scores after each stage. A fact that was true in several
-    periods has one explanation for each period.
-    """
+    """Yield an explanation of each search result of *kind*, best first."""
     lines: defaultdict[str, deque[str]] = defaultdict(deque)
     for line in context.lines:
         if line.kind == kind:

@@ -45,11 +45,7 @@ log = logging.getLogger("kg_memory.ingestion")
 
 
 def link(draft: Draft, settings: Settings, clock: Callable[[], float] = time.monotonic) -> Flow[Update]:
-    """Store relations from the new or renamed entities of a message to entities with names of similar meaning.
-
-    Returns ``{"linked": 3, "unlinked": 0}``: the number of relations, and of entities left out after
-    `note_link_seconds` or a database error.
-    """
+    """Store relations from the new or renamed entities of a message to entities with names of similar meaning."""
     new = [entity.id for entity in draft.entities if entity.is_new or entity.renamed]
     end, linked = clock() + settings.note_link_seconds, 0
     for first in range(0, len(new), AT_ONCE):

@@ -148,10 +148,7 @@ class ByUse(Part):
 
 
 def use_weight(count: float, confidence: float) -> float:
-    """Return the factor for the score of a fact, from its *confidence* and the *count* of searches that returned it.
-
-    It is ``confidence * (1 + 0.2 ln(1 + count))``, at most 1.
-    """
+    """Return the factor for the score of a fact: ``confidence * (1 + 0.2 ln(1 + count))``, at most 1."""
     return min(1.0, confidence * (1 + 0.2 * log1p(max(count, 0.0))))
 
 
@@ -212,12 +209,7 @@ class ByChain(Part):
 def follow_chains(
     words: Mapping[str, Words], entities: Mapping[str, frozenset[str]], named: frozenset[str], longest: int
 ) -> dict[str, float]:
-    """Return a score from 0 to 1 for each fact that ends a chain of at most *longest* facts: ``{"fact id": 0.7}``.
-
-    A chain starts at an entity in *named*, and each fact shares an entity with the next. The score is the fraction of
-    the question's words in the chain. *words*: the question's words in each fact. *entities*: the entities of each
-    fact.
-    """
+    """Return a score, 0 to 1, for each fact that ends a chain of at most *longest* facts: ``{"fact id": 0.7}``."""
     weights = rarities(words.values())
     total = sum(weights.values()) or 1.0
     chains = {(id_, ends - named): words[id_] for id_, ends in entities.items() if ends & named}

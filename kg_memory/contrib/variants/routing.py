@@ -37,11 +37,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def find_route(question: str) -> Route:
-    """Return the search route for *question*: ``"graph"``, ``"hybrid"`` or ``"keyword"``, a key of `ROUTES`.
-
-    ``graph``: about relations ("related to"). ``keyword``: short or with an identifier, and no question word.
-    ``hybrid``: any other question.
-    """
+    """Return the search route for *question*: ``"graph"``, ``"hybrid"`` or ``"keyword"``, a key of `ROUTES`."""
     if _RELATION.search(question):
         return "graph"
     if _ASKS.search(question):

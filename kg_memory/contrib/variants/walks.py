@@ -66,10 +66,7 @@ class Synapse(Part):
         return self
 
     def find_starts(self, hits: Mapping[Kind, Hits]) -> Flow[dict[str, float]]:
-        """Return the entities of the best facts and messages that a word search found: ``{"entity id": 0.4}``.
-
-        *hits* are the results of the word search, by kind. The numbers are weights, at most `HIT_WEIGHT`.
-        """
+        """Return the entities of the best facts and messages that a word search found: ``{"entity id": 0.4}``."""
         facts, episodes = (_divide_by_best(hits[kind].words[:WORD_SEEDS]) for kind in ("facts", "episodes"))
         queries = (fetch(cypher.facts_with_links(), ids=list(facts)), fetch(cypher.MENTIONED_BY, ids=list(episodes)))
         linked, mentions = yield from in_step(queries)
@@ -82,10 +79,7 @@ class Synapse(Part):
         return {id_: HIT_WEIGHT * weight / most for id_, weight in weights.items()}
 
     def walk(self, start: Mapping[str, float], instants: Instants) -> Flow[tuple[Links, Activity]]:
-        """Return the facts around the entities *start*, and each entity's activation (relevance, 0 to 1), by id.
-
-        *start* maps entity ids to weights: ``{"e1": 0.4}``. *instants*: the time at which the facts must be true.
-        """
+        """Return the facts around the entities *start*, and each entity's activation (relevance, 0 to 1), by id."""
         return (yield from activate(self, start, instants))
 
 
@@ -97,11 +91,7 @@ def _divide_by_best(hits: Sequence[Scored]) -> dict[str, float]:
 def activate(
     recipe: Synapse, weights: Mapping[str, float], instants: Instants, clock: Callable[[], float] = time.monotonic
 ) -> Flow[tuple[Links, Activity]]:
-    """Spread activation (relevance, 0 to 1) from the best entities of *weights* along facts, hop by hop.
-
-    Returns the facts by id, and the activation by entity id: ``{"e1": 1.0, "e5": 0.4}``. The best entities start with
-    1. The search stops within ``timeout_ms``.
-    """
+    """Spread activation (relevance, 0 to 1) from the best entities of *weights* along facts, hop by hop."""
     began = clock()
     end = began + recipe.timeout_ms / 1000
     near = yield from _read_links_within(sorted(weights, key=lambda id_: (-weights[id_], id_)), instants, end - began)
@@ -120,10 +110,7 @@ def activate(
 
 
 def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> Flow[list[str]]:
-    """Return the ids of the entities to start from: the best in *weights*, but only a few of each community.
-
-    *weights*: search scores by entity id. *links*: the facts about these entities, by id.
-    """
+    """Return the ids of the entities to start from: the best in *weights*, but only a few of each community."""
     scores = seed_scores(weights, links.values(), recipe.seed_structural_weight)
     groups: list[list[str]] = []
     if recipe.seed_community_cap:
@@ -132,11 +119,7 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
 
 
 def _read_links_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
-    """Return the facts about the entities *ids* as links by fact id, read in at most about *seconds*.
-
-    *ids*: best first; if the time is too short for all of them, only the first are read, and fewer facts of each.
-    *instants*: the times at which the facts are true and believed.
-    """
+    """Return the facts about the entities *ids* as links by fact id, read in at most about *seconds*."""
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
@@ -144,11 +127,7 @@ def _read_links_within(ids: Sequence[str], instants: Instants, seconds: float) -
 
 
 def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural: float) -> dict[str, float]:
-    """Rate how suitable each entity is as a starting point, from 0 to 1: ``{"e1": 0.7}``.
-
-    The result is ``(1 - structural) * search score + structural * structure``, where structure says how well *links*
-    connect the entity (see `structures`). *weights* maps entity ids to search scores. *structural*: 0 to 1.
-    """
+    """Rate how suitable each entity is as a starting point, from 0 to 1: ``{"e1": 0.7}``."""
     best = max(weights.values(), default=0.0)
     structure = structures(weights, links)
     return {
@@ -158,11 +137,7 @@ def seed_scores(weights: Mapping[str, float], links: Iterable[Link], structural:
 
 
 def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, float]:
-    """Rate how well connected each of *entities* is by the facts *links*, from 0 to 1: ``{"e1": 0.5}``.
-
-    It is the mean of two ratios: its number of facts, and its number of fact types, each divided by the largest number
-    of all *entities*.
-    """
+    """Rate how well connected each of *entities* is by the facts *links*, from 0 to 1: ``{"e1": 0.5}``."""
     degrees: Counter[str] = Counter()
     types: defaultdict[str, set[str]] = defaultdict(set)
     for link in links:
@@ -175,10 +150,7 @@ def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, fl
 
 
 def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
-    """Return the ids of the *most* entities with the highest *scores*, at most *cap* of each community, best first.
-
-    *communities* has the entity ids of each community. A *cap* of 0 means no limit.
-    """
+    """Return the ids of the *most* entities with the highest *scores*, at most *cap* of each community."""
     memberships: defaultdict[str, list[int]] = defaultdict(list)
     for number, members in enumerate(communities):
         for id_ in members:
@@ -196,10 +168,7 @@ def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]
 def spread(
     active: Mapping[str, float], reached: Collection[str], links: Iterable[Link], recipe: Synapse
 ) -> dict[str, float]:
-    """Pass activation (relevance, 0 to 1) from *active* entities over the facts *links*; return it by neighbour.
-
-    The result is ordered best first: ``{"e5": 0.4}``. Entities in *reached* receive nothing.
-    """
+    """Pass activation (relevance, 0 to 1) from *active* entities over the facts *links*; return it by neighbour."""
     received = _receive(active, reached, links, recipe)
     fresh = {id_: 1 - prod(1 - share for share in sorted(shares.values())) for id_, shares in received.items()}
     fresh = inhibit(fresh, received, recipe.inhibition_threshold)
@@ -208,11 +177,7 @@ def spread(
 
 
 def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) -> dict[str, float]:
-    """Return the activations *fresh*, lowered for each entity that has a stronger rival: ``{"e5": 0.3}``.
-
-    A rival received activation from the same sender, and its own is above *threshold*. *received* has activations by
-    receiver and sender: ``{"e5": {"e1": 0.4}}``.
-    """
+    """Return the activations *fresh*, lowered for each entity that has a stronger rival: ``{"e5": 0.3}``."""
     best: dict[str, float] = {}
     for id_, shares in received.items():
         for parent in shares:
@@ -225,11 +190,7 @@ def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) ->
 
 
 def _receive(active: Mapping[str, float], reached: Collection[str], links: Iterable[Link], recipe: Synapse) -> Received:
-    """Return the activation that entities receive in one step of spreading activation: ``{"e5": {"e1": 0.4}}``.
-
-    Here, e5 receives 0.4 from e1. *active* maps the ids of the senders to their activations, and *links* are the facts
-    that pass them on. Entities in *reached* receive nothing. *recipe*: how much a fact passes on.
-    """
+    """Return the activation that entities receive in one step: ``{"e5": {"e1": 0.4}}``, e5 receives 0.4 from e1."""
     received: Received = {}
     for link in links:
         flow = recipe.decay_lambda * recipe.edge_types.get(link.type, 0.0)

@@ -80,13 +80,7 @@ class ByDiversity(Part):
 
 
 def mmr(ranking: Ranking, similarity: Mapping[str, Mapping[str, float]], balance: float) -> list[Scored]:
-    """Return *ranking* reordered by greedy maximal marginal relevance, with the new scores: ``[("id1", 0.9), ...]``.
-
-    The next result is always the one with the largest ``balance * relevance + (1 - balance) * novelty``, its new
-    score. Relevance is the old score divided by the best old score. Novelty is 1 minus the largest similarity to a
-    result chosen before. *similarity* maps both ids to a number from 0 to 1: ``{"id1": {"id2": 0.8}}``; 0 if missing.
-    With a *balance* of 1, the order stays the same.
-    """
+    """Return *ranking* reordered by greedy maximal marginal relevance, with the new scores: ``[("id1", 0.9), ...]``."""
     left = [id_ for id_, _ in sort_scores(ranking)]
     relevance = {id_: clamp(score) for id_, score in ranking}
     best = max(relevance.values(), default=0.0) or 1.0
