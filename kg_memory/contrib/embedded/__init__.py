@@ -15,10 +15,7 @@ AGAIN = "try again: the next call starts it again"
 
 
 class EmbeddedServer:
-    """The embedded database server of one data folder. `url` starts it, unless it is already running.
-
-    *on_wait* is called with messages for the user during long waits.
-    """
+    """The embedded database server of one data folder. `url` starts it, unless it is already running."""
 
     def __init__(self, settings: Settings, on_wait: Callable[[str], None]) -> None:
         self._settings = settings
@@ -35,10 +32,7 @@ class EmbeddedServer:
         return binaries.find(self._settings.bin_dir, home=self._home)
 
     def fetch(self) -> Binaries:
-        """Return the paths of redis-server and the FalkorDB module; download them if they are missing.
-
-        Nothing is downloaded if the setting `bin_dir` names their folder. Errors: `DatabaseMissing`.
-        """
+        """Return the paths of redis-server and the FalkorDB module; download them if they are missing."""
         return self.find() if self._settings.bin_dir else binaries.download_missing(self._home, on_wait=self._on_wait)
 
     def url(self) -> str:

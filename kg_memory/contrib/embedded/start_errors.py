@@ -56,11 +56,7 @@ def check_space(folder: Path) -> None:
 
 
 def check_owner(folder: Path) -> None:
-    """Raise `DatabaseStartError` if *folder* belongs to another user, or if all users may write to it.
-
-    Another user could run a server there. Write access for the group is allowed, since Kubernetes volumes belong to the
-    group of the pod.
-    """
+    """Raise `DatabaseStartError` if *folder* belongs to another user, or if all users may write to it."""
     status = folder.lstat()
     if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
         raise DatabaseStartError(
@@ -72,7 +68,7 @@ def check_owner(folder: Path) -> None:
 
 
 def check_manifest(aof: Path) -> None:
-    """Raise `DatabaseStartError` if the folder *aof* has data files but lacks the manifest, the file that lists them.
+    """Raise `DatabaseStartError` if the folder *aof* has data files but lacks the manifest that lists them.
 
     Without the manifest, the server would start with an empty database and write new data beside the old.
     """
@@ -88,10 +84,7 @@ def check_manifest(aof: Path) -> None:
 
 
 def explain_exit(folder: Path, binaries: Binaries, output: str = "") -> DatabaseStartError | DatabaseMissing:
-    """Return the exception to raise if a server ended during its start, with the end of its log and advice.
-
-    *folder* is the data folder, and *output* the text that the server printed.
-    """
+    """Return the exception to raise if a server ended during its start, with the end of its log and advice."""
     with contextlib.suppress(OSError):
         output = (folder / "run" / "redis.log").read_text(errors="replace") + output
     tail = _tail(output)
@@ -130,20 +123,14 @@ def explain_unreachable(run: Path) -> DatabaseStartError:
 
 
 def _tail(output: str) -> str:
-    """Return the last `TAIL` lines of a server's log and, after a crash, the start of its crash report.
-
-    Empty lines, and warnings about overcommitted memory, are left out.
-    """
+    """Return the last `TAIL` lines of a server's log and, after a crash, the start of its crash report."""
     head, crash, report = output.partition("=== REDIS BUG REPORT START")
     lines = [line for line in head.splitlines() if line.strip() and "overcommit" not in line][-TAIL:]
     return "\n".join(lines + ((crash + report).splitlines()[:4] if crash else []))
 
 
 def _advice(output: str, folder: Path, binaries: Binaries) -> tuple[type[DatabaseStartError | DatabaseMissing], str]:
-    """Return the class of the exception to raise, and advice for the user, chosen by the errors in *output*.
-
-    *output*: the log of a server that ended while it started. *folder*: its data folder.
-    """
+    """Return the class of the exception to raise, and advice for the user, chosen by the errors in *output*."""
     if re.search(NOT_LOADED, output) and not re.search(LOADED, output):
         return DatabaseMissing, (
             f"{binaries.module} was not loaded. Install the library that the log names (Debian, Ubuntu: libgomp1, "

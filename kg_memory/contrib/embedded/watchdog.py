@@ -36,11 +36,7 @@ other, as happens in FalkorDB (issues 2129 and 2623 of its repository)."""
 
 
 def lock(path: str, how: int) -> int | None:
-    """Open the file *path*, lock it, and return its file descriptor.
-
-    *how* are flags of `fcntl.flock`. If another process holds the lock, wait for it or, with the flag LOCK_NB, return
-    None.
-    """
+    """Open the file *path*, lock it, and return its file descriptor."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, how)
@@ -86,12 +82,7 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Start a background process that stops the server once no client has used it for the idle time.
-
-    It forks: the calling process exits, and the function returns in the background process, after the server has
-    stopped. *address*: the path of the server's socket. *run*: the folder of lock files, where clients set the idle
-    time.
-    """
+    """Start a background process that stops the server once no client has used it for the idle time."""
     if (link := connect(address)) is None:
         return
     lock_fd = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # an earlier watchdog exits within a second
@@ -118,10 +109,7 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return ``(set_at, seconds)``: how long the server runs without clients, as the latest client set it.
-
-    *run* is the server's folder. *set_at* is in nanoseconds since the epoch. ``(0, 0.0)`` if no client has set it.
-    """
+    """Return ``(set_at, seconds)``: how long the server runs without clients, as the latest client set it."""
     path = os.path.join(run, USERS)
     try:
         with open(path, encoding="ascii") as file:
@@ -131,11 +119,7 @@ def read_idle_time(run: str) -> tuple[int, float]:
 
 
 def is_frozen(link: socket.socket, process: int) -> bool:
-    """Ask the server over *link* for a sign of life; return whether all its threads wait for ever.
-
-    That is so if it neither answers nor uses 1 % of a processor for `FROZEN` seconds. A server that works, waits for
-    the disk or was stopped by a signal is not frozen, nor one on a system without ``/proc``. *process*: its id.
-    """
+    """Ask the server over *link* for a sign of life; return whether all its threads wait for ever."""
     used = _processor_time(process)
     with suppress(ConnectionError):  # then select returns at once
         link.sendall(b"PING\r\n")
@@ -173,11 +157,7 @@ def _is_gone(link: socket.socket, pause: float) -> bool:
 
 
 def _is_lost(run: str, lock_fd: int) -> bool:
-    """Return whether the folder *run* was deleted, moved, or replaced by another folder.
-
-    *lock_fd*: the file descriptor of the watchdog's lock file, opened while *run* existed. The server of a lost folder
-    must be killed: a normal shutdown would delete the socket of a new server with the same path.
-    """
+    """Return whether the folder *run* was deleted, moved, or replaced by another folder."""
     try:
         return not os.path.samestat(os.stat(os.path.join(run, WATCHDOG)), os.fstat(lock_fd))
     except FileNotFoundError:
@@ -192,11 +172,7 @@ def _receive(link: socket.socket) -> bytes:
 
 
 def _stop(run: str, link: socket.socket, seen: tuple[int, float], lock_fd: int) -> bool:
-    """Save the data and stop the server, unless a client has used it since *seen*; return whether it was stopped.
-
-    *run*: the folder of its lock files. *link*: a connection to it. *seen*: an earlier result of `read_idle_time`.
-    *lock_fd*: the file descriptor of the watchdog's lock file.
-    """
+    """Save the data and stop the server, unless a client has used it since *seen*; return whether it stopped."""
     _rewrite_append_file(run, link, lock_fd)
     if _is_lost(run, lock_fd):
         return False
@@ -238,10 +214,7 @@ def _ask_server(link: socket.socket, command: str) -> str:
 
 
 def _stop_at_once(address: str) -> None:
-    """Handle SIGTERM: save and stop the server at the socket path *address*, and exit.
-
-    This process is the server's watchdog: without it, the server would run forever.
-    """
+    """Handle SIGTERM: save and stop the server at the socket path *address*, and exit."""
     link = connect(address)  # the first connection may be in the middle of a reply
     if link is not None:
         _ask_server(link, "SHUTDOWN")
