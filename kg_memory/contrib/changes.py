@@ -22,11 +22,7 @@ from kg_memory.validation import validate_count
 
 
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
-    """Return at most *limit* changes of facts that were recorded from *since* to before *until*, earliest first.
-
-    Times are microseconds since the epoch; if *until* is None, it is now. If there are more than *limit* changes, the
-    earliest are returned or, with *latest*, the latest.
-    """
+    """Return at most *limit* changes of facts recorded from *since* to before *until*, earliest first."""
     limit = validate_count("limit", limit)
     end = (yield from now()) + 1 if until is None else until
     # A change consists of at most two beliefs, so 2 * limit are enough.
@@ -39,10 +35,7 @@ def read_changes(since: int, until: int | None, limit: int, *, latest: bool = Fa
 
 
 def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]:
-    """Return the changes of *facts*, a list of ids, that were recorded from *since* to before *end*, earliest first.
-
-    Times are microseconds since the epoch.
-    """
+    """Return the changes of *facts* (ids) recorded from *since* to before *end* (microseconds), earliest first."""
     stated = yield from fetch(
         fact_queries.TELL_FACTS, ids=list(facts), past=True, sources=rows.MOST_SOURCES, believed_at=OPEN_END
     )
@@ -63,10 +56,7 @@ def changes_of(facts: Sequence[str], since: int, end: int) -> Flow[list[Change]]
 
 
 def _changes_at(beliefs: Sequence[Row], instant: int) -> Iterable[Change]:
-    """Yield the changes of one fact, such as "learned" or "ended", that were recorded exactly at the time *instant*.
-
-    *beliefs* are the database rows of all periods of the fact, also withdrawn ones. *instant* is in microseconds.
-    """
+    """Yield the changes of one fact, such as "learned" or "ended", recorded exactly at *instant* (microseconds)."""
     closed = [row for row in beliefs if row["belief"]["expired_at"] == instant]
     made = [row for row in beliefs if row["belief"]["created_at"] == instant]
     earlier = any(row["belief"]["created_at"] < instant for row in beliefs)
@@ -107,10 +97,7 @@ def _sort_key(change: Change) -> tuple[Any, ...]:
 
 
 def read_doubt_changes(changed: Sequence[str], since: int, until: int, limit: int) -> Flow[list[Change]]:
-    """Return at most *limit* changes by which facts became doubtful or certain again, from *since* to before *until*.
-
-    *changed* are the ids of facts that changed in that time. Times are microseconds since the epoch.
-    """
+    """Return at most *limit* changes by which facts became doubtful or certain again, earliest first."""
     restated = yield from fetch(premise_queries.RESTATED, since=since, until=until, limit=limit)
     premised = [row["id"] for row in restated]
     affected = {*(yield from read_resting([*changed, *premised], MOST_GROUNDS)), *premised}
@@ -133,11 +120,7 @@ Turn = tuple[int, str, Doubt | None, Doubt | None]
 
 
 def _find_turns(facts_by_id: Grounds, affected: Iterable[str], since: int, until: int) -> Iterator[Turn]:
-    """Yield (time, fact id, doubt before, doubt after) whenever a fact became doubtful or certain again.
-
-    *affected*: the ids of these facts. *facts_by_id*: periods and premises (the facts from which a fact was derived) by
-    fact id. Times are microseconds, from *since* to before *until*.
-    """
+    """Yield (time, fact id, doubt before, doubt after) whenever a fact became doubtful or certain again."""
     ids = sorted(affected)
     for instant in sorted(_find_instants(facts_by_id)):
         if since <= instant < until:
@@ -148,10 +131,7 @@ def _find_turns(facts_by_id: Grounds, affected: Iterable[str], since: int, until
 
 
 def _find_instants(facts_by_id: Grounds) -> set[int]:
-    """Return all times, in microseconds, at which a fact may have become doubtful or certain again.
-
-    *facts_by_id* maps fact ids to their periods, sources and premises (the facts from which they were derived).
-    """
+    """Return all times, in microseconds, at which a fact may have become doubtful or certain again."""
     instants: set[int] = set()
     for fact in facts_by_id.values():
         for held in fact.beliefs:
@@ -180,10 +160,7 @@ def _to_change(turn: Turn, stated: Iterable[Row], sentences: Sentences) -> Chang
 
 
 def _find_current(own: Iterable[Row], at: int) -> Row | None:
-    """Return the first of *own* that, at the time *at*, was recorded, not withdrawn and not ended; None without one.
-
-    *own*: the database rows of all periods of one fact. *at*: in microseconds since the epoch.
-    """
+    """Return the first period of *own* that was recorded, not withdrawn and not ended at the time *at*, or None."""
     beliefs = ((row, row["belief"]) for row in own)
     held = (row for row, belief in beliefs if belief["created_at"] <= at < min(belief["expired_at"], OPEN_END))
     return next((row for row in held if row["belief"]["invalid_at"] > at), None)

@@ -80,8 +80,7 @@ MOST = FollowUps(2.5, 5_000, 400)
 def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -> Flow[Estimate]:
     """Estimate the model calls, tokens and price of reading messages with *model*, without reading them.
 
-    *states* are the messages of one namespace, with their dates, in order. Messages that were read before cost
-    nothing. Errors: `InputError` for a message that could not be stored.
+    Errors: `InputError`.
     """
     created_at = yield from now()
     given = list(states)
@@ -108,12 +107,7 @@ def estimate_inputs(states: Iterable[State], settings: Settings, model: Model) -
 
 
 def _past(settings: Settings) -> Flow[Row | None]:
-    """Return the average cost of reading a message in this namespace; None if fewer than `ENOUGH` (20) were read.
-
-    ``{"episodes": 20, "seconds": 1.5, "all": [1.8, 3000, 300], "reading": [1, 2000, 200]}``: messages, seconds for
-    each, then [model calls, input tokens, output tokens] of all prompts and of those that extract. Only messages that
-    were read with the current `settings.plan` count.
-    """
+    """Return the average cost of reading a message in this namespace; None if fewer than `ENOUGH` were read."""
     averages = yield from fetch(AVERAGE_COST, plan=settings.plan, limit=LATEST)
     return averages[0] if averages and averages[0]["episodes"] >= ENOUGH else None
 
@@ -127,10 +121,7 @@ def _find_finished(ids: Sequence[str]) -> Flow[set[str]]:
 
 
 def _costs(episodes: Iterable[EpisodeRecord], finished: Container[str], settings: Settings) -> Iterator[Usage]:
-    """Yield the minimum cost of reading each message, that is, without follow-up questions; 0 if it will be skipped.
-
-    Messages whose ids are in *finished* are left out. With the plan "economy", messages of a thread share a question.
-    """
+    """Yield the minimum cost of reading each message, without follow-up questions; 0 if it will be skipped."""
     together: Counter[str] = Counter()
     for draft in _drafts(episodes, settings):
         if draft.episode.id in finished:
@@ -156,10 +147,7 @@ def _drafts(episodes: Iterable[EpisodeRecord], settings: Settings) -> Iterator[D
 
 
 def _certain_questions(draft: Draft, settings: Settings) -> list[Ask]:
-    """Return the questions that the model is asked about a message in any case; [] if the message will be skipped.
-
-    *draft*: the message with its context. Questions that depend on an earlier answer are built from a made-up one.
-    """
+    """Return the questions about a message that the model is asked in any case; [] if it will be skipped."""
     asks = _first(extract(draft, replace(settings, surprise_threshold=0)))
     if asks and settings.plan == "thorough":
         guess = replace(draft, mentions=GUESS, entities=GUESSED_ENTITIES, stated=None)
@@ -178,11 +166,7 @@ def _first(flow: Flow[Any]) -> list[Ask]:
 
 
 def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -> dict[str, Range]:
-    """Estimate the model calls and tokens to read *count* messages: ``{"calls": Range(low=9, likely=12, high=20)}``.
-
-    Further keys: "input_tokens" and "output_tokens". *sure*: the sum of `_costs`. *past*: the result of `_past`.
-    *follow_ups*: the average cost of follow-up questions for each message, used if *past* is None.
-    """
+    """Estimate the model calls and tokens to read *count* messages: ``{"calls": Range(low=9, ...)}``."""
     output = sure.output_tokens * LIKELY_OUTPUT
     if past:
         follow_ups = FollowUps(*(whole - first for whole, first in zip(past["all"], past["reading"], strict=True)))
@@ -197,11 +181,7 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
-    """Return the lowest, likely and highest number of tokens, including follow-up questions.
-
-    *sure*, *likely*: the highest and the likely number without follow-up questions. *follows*, *most*: the likely and
-    the highest number of tokens in follow-up questions.
-    """
+    """Return the lowest, likely and highest number of tokens, including follow-up questions."""
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 

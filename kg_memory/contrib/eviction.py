@@ -44,10 +44,7 @@ EXPIRED, REASON = "expired messages", "they had expired"
 
 @dataclass(slots=True)
 class Sweep:
-    """The state of one eviction run: its settings, and the ids of the facts, entities and messages evicted so far.
-
-    Facts that ended before `before` are evicted. `time` is the start of the run; both are microseconds since the epoch.
-    """
+    """The state of one eviction run: its settings, and the ids of what was evicted so far."""
 
     time: int
     before: int
@@ -60,10 +57,7 @@ class Sweep:
     texts: dict[str, str] = field(default_factory=dict)
 
     def add(self, kind: list[str], evicted: Sequence[Row]) -> None:
-        """Append the ids of *evicted* (database rows of removed nodes) to the list *kind*, and report the progress.
-
-        *kind*: one of the lists of this object, such as `self.facts`.
-        """
+        """Append the ids of *evicted* (database rows) to the list *kind*, such as `facts`, and report the progress."""
         self.texts |= {row["id"]: row["text"] for row in evicted[: max(EXAMPLES - len(kind), 0)]}
         kind += [row["id"] for row in evicted]
         self.report()
@@ -94,10 +88,7 @@ def evict(
     dry_run: bool = False,
     on_progress: Callable[[EvictionResult], None] | None = None,
 ) -> Flow[EvictionResult]:
-    """Remove old facts and entities from the search indexes, delete expired messages; return the removed data.
-
-    The arguments are those of `GraphMemory.privacy.evict`. Raises `InputError` for an invalid argument.
-    """
+    """Remove old facts and entities from the search indexes, delete expired messages; return the removed data."""
     days = RETENTION if expired_days is None else validate_number("expired_days", expired_days, 0, LONGEST_DAYS)
     most = None if max_entities is None else validate_count("max_entities", max_entities)
     time = yield from now()
@@ -161,11 +152,7 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until at most *most* are left in the search indexes, those with the fewest current facts first.
-
-    Of entities with equally many facts, the one mentioned longest ago goes first. Entities that have changed meanwhile,
-    or with a fact in review, stay. Entities without any facts are deleted.
-    """
+    """Evict entities until at most *most* are left in the search indexes, those with the fewest facts first."""
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from fetch(KEPT))[0]["n"] - len(evicted) - most
     least: list[Row] = []
@@ -192,10 +179,7 @@ def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) ->
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Run *query*, Cypher that evicts nodes, on batches of *rows*; append the ids of the evicted nodes to *evicted*.
-
-    *evicted*: a list of *sweep*, such as `sweep.facts`. A dry run runs no query, and appends all ids.
-    """
+    """Run *query*, Cypher that evicts nodes, on batches of *rows*; append the ids of the evicted nodes to *evicted*."""
     if sweep.dry_run:
         listed = set(evicted)
         sweep.add(evicted, [row for row in rows if row["id"] not in listed])

@@ -41,20 +41,13 @@ def lease_key(namespace: str, prefix: str = READING) -> str:
 
 @dataclass(slots=True)
 class Lease:
-    """A lease (an expiring lock) on a namespace, acquired by this process.
-
-    `lost` becomes true if the lease expires because it could not be renewed in time.
-    """
+    """A lease (an expiring lock) on a namespace, acquired by this process; `lost` if it could not be renewed."""
 
     lost: bool = False
 
 
 class Leases:
-    """Acquires leases (expiring locks) on namespaces, so that only one process at a time works on a namespace.
-
-    *database* stores the leases. *prefix* is the kind of work: `READING` or `MAINTAINING`. A lease expires after
-    *seconds* unless it is renewed.
-    """
+    """Acquires leases (expiring locks) on namespaces, so that only one process at a time works on a namespace."""
 
     def __init__(self, database: Database, seconds: float = SECONDS, prefix: str = READING) -> None:
         self._database, self._seconds, self._prefix = database, seconds, prefix
@@ -63,9 +56,9 @@ class Leases:
 
     @asynccontextmanager
     async def hold(self, namespace: str) -> AsyncIterator[Lease | None]:
-        """Context manager that acquires the lease on *namespace*, renews it in the background, and finally releases it.
+        """Context manager that acquires the lease on *namespace*, renews it, and finally releases it.
 
-        It yields the `Lease`, or ``None`` without waiting if another process has the lease.
+        It yields None at once if another process has the lease.
         """
         key, lease = lease_key(namespace, self._prefix), Lease()
         if not await self._database.acommand("EVAL", TAKE, 1, key, self._holder, self._milliseconds, at=key):

@@ -32,10 +32,7 @@ graph: to read it is no use of the namespace, which may then go to sleep."""
 
 
 class Maintainer:
-    """Background thread that regularly deletes expired data and refreshes communities in all namespaces of *engine*.
-
-    *maintenance* has its settings. Errors are logged, and the work is retried in the next run. `stop` ends the thread.
-    """
+    """Background thread that regularly deletes expired data and refreshes communities in all namespaces."""
 
     def __init__(self, engine: Engine, maintenance: Maintenance) -> None:
         """Start the thread, which is also stopped when the process exits."""
@@ -67,11 +64,7 @@ class Maintainer:
             asyncio.run(self._maintain_all())
 
     async def _maintain_all(self) -> None:
-        """Maintain each namespace once every `every_seconds`, until the thread is stopped.
-
-        Maintenance deletes expired messages, evicts old facts and entities, and refreshes communities (groups of
-        entities).
-        """
+        """Maintain each namespace once every `every_seconds`, until the thread is stopped."""
         self._task = asyncio.current_task()
         pause = min(SOON, self._maintenance.every_seconds)
         while not self._stopped.is_set():
@@ -108,10 +101,7 @@ class Maintainer:
             logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Run `_work` for *namespace*, and return True when it ends.
-
-        If another process takes over *lease* (an expiring lock) before, cancel the work and return False.
-        """
+        """Run `_work` for *namespace*, and return True when it ends."""
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:

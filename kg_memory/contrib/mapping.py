@@ -48,7 +48,7 @@ class RecordMapping:
     def apply(self, record: Any) -> MappedRecord:
         """Extract the facts from *record*, a JSON value; return them with an error text for each invalid fact.
 
-        Errors: `InputError` if the record states too many facts.
+        Errors: `InputError`.
         """
         facts: list[DeclaredFact] = []
         unmapped: list[str] = []
@@ -73,7 +73,7 @@ class RecordMapping:
 def _read_mapping(row: object, number: int) -> Values:
     """Parse the paths in the mapping *row*: ``{"subject": "$.name"} -> {"subject": ("name",)}``.
 
-    *number*: the position of the mapping in its list, for errors. Errors: `InputError` for unknown or missing fields.
+    Errors: `InputError`.
     """
     if not isinstance(row, Mapping) or not {"subject", "predicate"} <= row.keys():
         raise InputError(f"mapping {number} must be a dict with a subject and a predicate, got {short(row)}; add them")
@@ -84,10 +84,7 @@ def _read_mapping(row: object, number: int) -> Values:
 
 
 def _read_value(value: Any) -> Any:
-    """Parse *value* if it is a path: ``"$.jobs[*].from" -> ("jobs", None, "from")``.
-
-    Other values are returned unchanged, but ``$$`` at the start of a text becomes ``$``.
-    """
+    """Parse *value* if it is a path: ``"$.jobs[*].from" -> ("jobs", None, "from")``."""
     if not isinstance(value, str) or not value.startswith("$"):
         return value
     if value.startswith("$$"):
@@ -105,10 +102,7 @@ def _read_value(value: Any) -> Any:
 
 
 def _expand(mapping: Row, record: Any) -> Iterator[Values]:
-    """Yield a copy of *mapping* per item of the list in *record* at ``[*]`` (None in a path), with the item's index.
-
-    ``{"object": ("jobs", None, "company")}`` gives ``{"object": ("jobs", 0, "company")}``, the same with 1, and so on.
-    """
+    """Yield a copy of *mapping* per item of the list in *record* at ``[*]``, with the item's index."""
     starred = [value for value in mapping.values() if isinstance(value, tuple) and None in value]
     if not starred:
         yield dict(mapping)
@@ -124,7 +118,7 @@ def _expand(mapping: Row, record: Any) -> Iterator[Values]:
 
 
 def _take_item(value: Any, prefix: Path, place: int) -> Any:
-    """Replace None (``[*]``) after *prefix* in the path *value* by the index *place*; other values are unchanged.
+    """Replace ``[*]`` after *prefix* in the path *value* by the index *place*.
 
     ``_take_item(("jobs", None, "from"), ("jobs",), 0) -> ("jobs", 0, "from")``.
     """
@@ -133,10 +127,7 @@ def _take_item(value: Any, prefix: Path, place: int) -> Any:
 
 
 def _look_up(value: Any, record: Any) -> Any:
-    """Return the value in *record* at the path *value*: ``("jobs", 0) -> record["jobs"][0]``.
-
-    Returns `_MISSING` if the path leads nowhere. If *value* is not a path, it is returned unchanged.
-    """
+    """Return the value in *record* at the path *value*: ``("jobs", 0) -> record["jobs"][0]``."""
     if not isinstance(value, tuple):
         return value
     for step in value:

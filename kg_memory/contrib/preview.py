@@ -51,10 +51,7 @@ def _run_previewed_steps(state: State, settings: Settings) -> Flow[Draft]:
 
 
 def _verdicts(draft: Draft) -> Iterator[PreviewedVerdict]:
-    """Yield the relation of each fact of a message to a similar stored fact, such as "duplicate" or "supersedes".
-
-    *draft*: the message and its facts, after they were compared with stored facts.
-    """
+    """Yield the relation of each fact of a message to a similar stored fact, such as "duplicate"."""
     rulings = {(verdict.new, verdict.existing): verdict for verdict in draft.verdicts}
     for pair in draft.comparisons:
         fact, existing = draft.facts[pair.new], pair.candidate

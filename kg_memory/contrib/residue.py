@@ -48,11 +48,7 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(slots=True)
 class Traces:
-    """Data of deleted messages to search for: their ids, words, names, quotes and vectors.
-
-    `quotes` are hashes of 8 consecutive words. `names` maps a normalised name to its words. `texts` maps the id of a
-    redacted message to its redacted text.
-    """
+    """Data of deleted messages to search for: their ids, words, names, quotes and vectors."""
 
     ids: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
@@ -71,10 +67,7 @@ class Traces:
         self.vectors += later.vectors
 
     def drop_shared(self, words: Sequence[str]) -> None:
-        """Remove from these traces all words, quotes and names that also occur in a message that stays stored.
-
-        Finding them later proves nothing. *words*: the words of that message.
-        """
+        """Remove from these traces all words, quotes and names that also occur in a message that stays stored."""
         self.words.difference_update(words)
         self.quotes -= find_quotes(words)
         self.names = {key: name for key, name in self.names.items() if not contains_run(words, name)}
@@ -93,21 +86,14 @@ def contains_run(words: Sequence[str], name: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class ResidueSearch:
-    """Searches the whole database for data that is left of deleted messages.
-
-    `findings` are pairs (residue, text found or None). `searched` is the number of properties searched.
-    """
+    """Searches the whole database for data that is left of deleted messages."""
 
     traces: Traces = field(default_factory=Traces)
     findings: list[tuple[Residue, str | None]] = field(default_factory=list)
     searched: int = 0
 
     def gather(self, impact: Impact, parameters: Row) -> Flow[Traces]:
-        """Return the ids, words, names, quotes and vectors of messages that are about to be deleted.
-
-        Words and names that also occur in remaining facts, entities and communities are left out. *impact* lists the
-        data to delete; *parameters* are those of the deleting query.
-        """
+        """Return the ids, words, names, quotes and vectors of messages that are about to be deleted."""
         traces = Traces(ids=find_gone_ids(impact, parameters))
         lost = {alias_key(name): name for name in chain.from_iterable(map(impact.find_lost_names, impact.entities))}
         texts = [terms(line(episode)) for episode in impact.episodes]
@@ -131,10 +117,7 @@ class ResidueSearch:
         self.traces.add(traces)
 
     def search(self) -> Flow[tuple[list[Residue], int]]:
-        """Search the database for data of deleted messages; return (residues, number of properties searched).
-
-        A residue is a place where such data was found, for example a property of a node.
-        """
+        """Search the database for data of deleted messages; return (residues, number of properties searched)."""
         since = yield from now()
         pages = list_pages((yield from fetch(LAST))[0]["last"], PAGE)
         for page in pages:
@@ -161,10 +144,7 @@ class ResidueSearch:
             self.traces.drop_shared(terms(f"{line(episode)} {date_words(episode['at'])}"))
 
     def _drop_recent(self, since: int) -> Flow[None]:
-        """Remove the findings whose text or id also occurs in data saved after *since*: they may come from this data.
-
-        A finding is a place that may hold deleted data. *since*: microseconds since the epoch.
-        """
+        """Remove the findings whose text or id also occurs in data saved after *since* (microseconds)."""
         traces = self.traces
         self._drop_shared((yield from fetch(SAID_SINCE, since=since)))
         ids = sorted(trace for _, trace in self.findings if trace in traces.ids)
@@ -175,10 +155,7 @@ class ResidueSearch:
         self.findings = [finding for finding in self.findings if finding[1] in remaining]
 
     def _scan(self, label: str, properties: Row) -> None:
-        """Record each id, word, name or quote of a deleted message in *properties*, those of a node or relation.
-
-        *label* is the type of the node or relation. Redacted messages that have another text are recorded too.
-        """
+        """Record each id, word, name or quote of a deleted message in *properties*, those of a node or relation."""
         id_ = str(properties.get("id") or properties.get("key") or "")
         text = self.traces.texts.get(id_) if label == "Episode" else None
         if text is not None and properties.get("content") != text:
@@ -189,10 +166,7 @@ class ResidueSearch:
                 self._scan_text(label, name, id_, part)
 
     def _scan_text(self, label: str, name: str, id_: str, text: str) -> None:
-        """Record each id, word, name or quote of a deleted message that occurs in *text*.
-
-        *text* is the value of the property *name* of a node or relation with the type *label* and the id *id_*.
-        """
+        """Record each id, word, name or quote of a deleted message that occurs in *text*."""
         traces = self.traces
         if text in traces.ids:
             self._record_finding(label, name, id_, "id", text)
@@ -228,10 +202,7 @@ class ResidueSearch:
 
 
 def _find_shared(words: Iterable[str], keys: Iterable[str], impact: Impact, parameters: Row) -> Flow[set[str]]:
-    """Return those of *words* and *keys* (normalised names) that also occur in data which stays after the deletion.
-
-    *impact* lists the data to delete; *parameters* are those of the deleting query.
-    """
+    """Return those of *words* and *keys* (normalised names) that also occur in data that stays."""
     affected = {"facts": sorted(impact.facts), "entities": sorted(impact.entities)}
     shared_words = yield from fetch(SHARED_WORDS, words=sorted(words), gone=parameters["gone_communities"], **affected)
     shared_names = yield from fetch(SHARED_NAMES, keys=sorted(keys), **affected)

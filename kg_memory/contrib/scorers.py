@@ -29,11 +29,7 @@ WRONG_WIRE = frozenset({400, 422})
 
 
 class Scale:
-    """Callable that maps the scores of one model to the range 0 to 1.
-
-    Scores from 0 to 1 are returned unchanged. After the first score outside of this range, all scores of the model are
-    treated as logits, and mapped by the logistic function.
-    """
+    """Callable that maps the scores of one model to the range 0 to 1."""
 
     def __init__(self) -> None:
         self._logits = False
@@ -81,9 +77,7 @@ class LangChainCrossEncoder:
 class RerankServer:
     """Scores how well texts answer a question, by requests to a rerank server.
 
-    *url* ends in ``/rerank``; *timeout* is in seconds. The first responses show which request format the server needs
-    (that of Cohere and Jina, or that of TEI, Text Embeddings Inference) and the range of its scores. Raises:
-    `SettingsError` if *url* is not valid.
+    Errors: `SettingsError`.
     """
 
     def __init__(
@@ -119,10 +113,9 @@ class RerankServer:
         self._scale = Scale()
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return, for each of *texts* in order, how well it answers *question*, from 0 to 1.
+        """Return how well each of *texts* answers *question*, from 0 to 1.
 
-        Raises: `ModelUnavailable` after a temporary failure, `SettingsError` for a wrong key, model or URL, and
-        `ModelError` for any other failure.
+        Errors: `ModelUnavailable` after a temporary failure, `SettingsError`, `ModelError`.
         """
         with self._client() as client:
             return run(self._score(client, question, texts), Call.run)
@@ -143,10 +136,7 @@ class RerankServer:
     def _score_batch(
         self, client: httpx.Client | httpx.AsyncClient, question: str, texts: list[str]
     ) -> Flow[list[float]]:
-        """Return the scores of *texts*, in their order, from one HTTP request with retries.
-
-        The server takes one of two request formats: the first call tries both, later calls use the one that worked.
-        """
+        """Return the scores of *texts*, in their order, from one HTTP request with retries."""
         errors = []
         for is_tei in (False, True) if self._is_tei is None else (self._is_tei,):
             post: Any = partial(client.post, self._url, json=self._body(question, texts, is_tei=is_tei))
@@ -209,11 +199,7 @@ def _read_json(response: httpx.Response) -> Any:
 
 
 def _read_scores(answer: Any, count: int, name: str) -> list[float]:
-    """Return the scores in *answer*, the parsed JSON of a rerank server, in the order of the texts that were sent.
-
-    *count* is the number of texts. *name* is the server's name for error messages. Raises `ModelError` for missing,
-    repeated or invalid scores.
-    """
+    """Return the scores in *answer*, the parsed JSON of a rerank server, in the order of the texts."""
     advice = "check that its URL is a rerank endpoint"
     items = answer.get("results") if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}

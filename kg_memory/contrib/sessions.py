@@ -49,11 +49,7 @@ SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
-    """Return the messages that the next summary of a conversation covers, earliest first.
-
-    *messages*: those of the conversation, latest first. *last*: the previous summary, or None; only later messages are
-    chosen, up to `LONGEST` characters. Messages that are hidden from models, or refused by a model, are left out.
-    """
+    """Return the messages that the next summary of a conversation covers, earliest first."""
     chosen: list[Episode] = []
     room = LONGEST
     for message in messages:
@@ -67,10 +63,7 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
 
 
 def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
-    """Summarise the new messages of the conversation *thread*, and return the stored summary.
-
-    If fewer than *least* messages are new, the previous summary is returned. None if there is no summary.
-    """
+    """Summarise the new messages of the conversation *thread*, and return the stored summary."""
     conversation = {"thread": thread}
     summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
     last = summaries[0] if summaries else None
@@ -79,11 +72,7 @@ def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -
 
 
 def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
-    """Ask the model to summarise the *new* messages and the previous summary *last*; store and return the new summary.
-
-    Returns ``None`` if the model writes no notes, or if one of the messages was forgotten meanwhile. Errors:
-    `InputError` if the memory has no model.
-    """
+    """Ask the model to summarise the *new* messages and the previous summary *last*; store and return the result."""
     if engine.driver.model.by_rules:
         raise InputError("a summary needs a model, but this memory reads offline by rules; open it with a model")
     shown = [_show(message) for message in new]

@@ -71,10 +71,7 @@ def why_awake(database: Database, namespace: str) -> str:
 
 
 def sleep(database: Database, namespace: str) -> Flow[bool]:
-    """Pack the graph of *namespace* into a compressed string, which takes less memory; return whether it was unpacked.
-
-    Errors: `InputError` if that is not possible now.
-    """
+    """Pack the graph of *namespace* into a compressed string; return whether it was unpacked before."""
     return work(partial(_sleep, database, namespace))
 
 
@@ -99,10 +96,7 @@ def has_unread(database: Database, namespace: str) -> bool:
 
 
 def _ask_unnoticed(database: Database, namespace: str, cypher: str, **params: Any) -> list[wire.Row]:
-    """Return the rows of a query that does not count as a use of the graph; [] if it sleeps or does not exist.
-
-    For a user without the right to ``client|no-touch`` it counts.
-    """
+    """Return the rows of a query that does not count as a use of the graph; [] if it sleeps or is missing."""
     key = graph_key(namespace)
     with suppress(wire.NamespaceAsleep), database.map_errors(key), database.client(key).client() as connection:
         with suppress(redis.exceptions.NoPermissionError):
@@ -116,10 +110,7 @@ def _ask_unnoticed(database: Database, namespace: str, cypher: str, **params: An
 
 
 class Sweeper:
-    """Background thread that packs the graphs of namespaces (see `sleep`) that were not used for *after* seconds.
-
-    Several processes may run one at the same time. Errors are logged, and the next pass retries. `stop` ends it.
-    """
+    """Background thread that packs the graphs of namespaces that were not used for *after* seconds."""
 
     def __init__(self, engine: Engine, after: float) -> None:
         """Start the thread, which is also stopped when the process exits."""

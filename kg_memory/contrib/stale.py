@@ -47,12 +47,7 @@ RETURN predicate, ended, lasted
 
 
 def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int) -> Flow[list[StaleFact]]:
-    """Return up to *limit* facts with a freshness of at most *below*, the most useful ones to ask a user about first.
-
-    *first* is the beginning of the query that matches the facts ``d``. *at* is the time at which they must hold, as the
-    memory knew at *believed_at*; both are microseconds since the epoch. The usefulness is p (1 - p) times the
-    half-life, where p is the freshness: facts that are uncertain, and whose answer stays true for long, come first.
-    """
+    """Return up to *limit* facts with a freshness of at most *below*, the most useful ones first."""
     most, highest = validate_count("limit", limit), validate_number("below", below, 0, 1)
     times = {"at": at, "believed_at": believed_at}
     told = yield from fetch(first.cypher + _AGES, **first.params, **times)
@@ -73,11 +68,7 @@ def find_stale(first: Step, at: int, believed_at: int, below: float, limit: int)
 
 
 def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
-    """Return (age, half-life) of a fact in days, at the time *at* (microseconds since the epoch).
-
-    The age counts from the last statement of the fact. That of a plan with a date is 0 until the planned time is over,
-    and counts from `DUE` then. *lasts*: half-lives in days by predicate, computed from this namespace.
-    """
+    """Return (age, half-life) of a fact in days, at the time *at* (microseconds since the epoch)."""
     if row["kind"] == "plan" and row["valid_at"] > OPEN_START:
         over = row["valid_at"] + stretch_length(row["valid_at"], row["precision"])
         is_over = over <= at and row["invalid_at"] == OPEN_END  # until its end, a plan is being carried out
@@ -87,11 +78,7 @@ def _age(row: Row, at: int, lasts: Mapping[str, float]) -> tuple[float, float]:
 
 
 def _to_stale_fact(fact: Fact, fresh: float, said_at: int, at: int) -> StaleFact:
-    """Convert *fact* to a `StaleFact` with its freshness and a question to ask the user, in Chinese or English.
-
-    *fresh*: the freshness, 0 to 1. *said_at*: when the fact was last stated. *at*: the time of the estimate. Times are
-    microseconds since the epoch.
-    """
+    """Convert *fact* to a `StaleFact` with its freshness and a question to ask the user, in Chinese or English."""
     said, sentence = to_datetime(said_at), fact.sentence.rstrip(".。")
     if len(_CHINESE.findall(sentence)) > len(_OTHER.findall(sentence)):
         asks = "这个计划怎么样了" if fact.kind == "plan" else "现在还是这样吗"

@@ -43,11 +43,7 @@ class AdmissionGate:
     at_once: float
 
     def __call__(self, draft: Draft, settings: Settings) -> Flow[tuple[Draft, tuple[NewVerdict, ...]]]:
-        """Filter the new facts in *draft*, the state of ingestion; return (*draft* without rejected facts, reviews).
-
-        A review (`NewVerdict`) asks a person whether a fact is true. There is one for each fact with a score between
-        `in_review` and `at_once`.
-        """
+        """Filter the new facts in *draft*; return (*draft* without rejected facts, reviews for a person)."""
         new = [fact for fact in draft.facts if fact.same_as is None]
         if not new:
             return draft, ()

@@ -33,10 +33,7 @@ TYPES: Mapping[str, float] = {EpisodeKind.TEXT: 0.7, EpisodeKind.JSON: 0.5}
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order.
-
-    *draft*: the state of ingestion of the message from which the facts were extracted.
-    """
+    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order."""
     factors = [_rate_by_code(draft, fact) for fact in facts]
     if settings.model != OFFLINE:
         open_places = [place for place, own in enumerate(factors) if not passes_fast_path(own)]
@@ -53,18 +50,12 @@ AMAC = AdmissionGate("amac", rate, in_review=THRESHOLD, at_once=THRESHOLD)
 
 
 def weigh_factors(factors: Mapping[str, float]) -> float:
-    """Return the weighted sum of a fact's five ratings, from 0 to 1.
-
-    *factors*: the ratings by name: ``{"future_utility": 0.5, ...}``. `WEIGHTS` has their weights.
-    """
+    """Return the weighted sum of a fact's five ratings, from 0 to 1."""
     return sum(weight * factors[name] for name, weight in WEIGHTS.items())
 
 
 def passes_fast_path(factors: Mapping[str, float]) -> bool:
-    """Return whether a fact's ratings are good enough to store it without asking the model: a sum of at least 0.55.
-
-    *factors*: the five ratings by name, each from 0 to 1: ``{"future_utility": 0.5, ...}``.
-    """
+    """Return whether a fact's ratings are good enough to store it without asking the model."""
     return weigh_factors(factors) >= THRESHOLD + FAST_PATH_MARGIN
 
 

@@ -35,11 +35,7 @@ ENOUGH_TERMS = 3
 
 
 def rate(draft: Draft, facts: Sequence[StatedFact], settings: Settings) -> Flow[list[Worth]]:
-    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order.
-
-    *draft* is the state of ingestion of an episode (a message or text). *facts* were read from it and are not stored
-    yet.
-    """
+    """Rate how much each of *facts* is worth storing, from 0 to 1; return the ratings in the same order."""
     known = yield from count_known(facts)
     parts = [_rate_by_code(draft, fact, known, settings) for fact in facts]
     if settings.model != OFFLINE:
@@ -61,10 +57,7 @@ def _rate_by_code(draft: Draft, fact: StatedFact, known: Mapping[str, int], sett
 
 
 def accuracy_of(draft: Draft, fact: StatedFact) -> float:
-    """Return the probability that *fact* is right, from 0 to 1.
-
-    It is the lower of the fact's confidence and support (how well the text supports it), times the message's trust.
-    """
+    """Return the probability that *fact* is right, from 0 to 1."""
     return (fact.confidence if fact.support is None else min(fact.confidence, fact.support)) * draft.episode.trust
 
 
@@ -75,11 +68,7 @@ def count_known(facts: Sequence[StatedFact]) -> Flow[dict[str, int]]:
 
 
 def _decision_worth(draft: Draft, fact: StatedFact, settings: Settings) -> float:
-    """Rate the importance of *fact* for decisions, from 0 to 1.
-
-    1 for plans, contradictions of existing facts and single-valued states (such as an address); 0.5 for events; numbers
-    in between for other facts.
-    """
+    """Rate the importance of *fact* for decisions, from 0 to 1."""
     place = draft.facts.index(fact)
     changes = any(
         row.new == place
@@ -113,10 +102,7 @@ def _findability(draft: Draft, fact: StatedFact, settings: Settings) -> float:
 
 
 def ask_worths(draft: Draft, facts: Sequence[StatedFact], known: Mapping[str, int]) -> Flow[dict[int, FactWorth]]:
-    """Ask the model how much *facts* are worth storing; return its ratings by index: ``{0: FactWorth(...)}``.
-
-    *known* maps the ids of entities to their numbers of stored facts, which the prompt includes.
-    """
+    """Ask the model how much *facts* are worth storing; return its ratings by index: ``{0: FactWorth(...)}``."""
     shown = [{"id": place, **_prompt_item(draft, fact, known)} for place, fact in enumerate(facts)]
     batches = [shown[start : start + BATCH] for start in range(0, len(shown), BATCH)]
     answers = yield from every(ask_model(ADMIT, facts=batch) for batch in batches)

@@ -42,11 +42,7 @@ def read_story() -> list[EpisodeInput]:
 
 
 def demo(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory demo``: store a story in a separate memory, and print answers about the present and the past.
-
-    With an API key in the environment, the model reads the story. FalkorDB is downloaded first if it is not installed,
-    as in ``kg-memory setup``. Returns the exit status 0.
-    """
+    """Run ``kg-memory demo``: store a story in a separate memory, and print answers about present and past."""
     settings, where = _settings(arguments)
     space: dict[str, Any] = {"namespace": namespace_of(arguments)}
     story = read_story()
@@ -82,10 +78,7 @@ def demo(arguments: Namespace, screen: Screen) -> int:
 
 
 def _settings(arguments: Namespace) -> tuple[Settings, str]:
-    """Return the settings of the demo, and the place of its memory: the URL of a database, or a folder.
-
-    Without an API key, the settings use the offline model.
-    """
+    """Return the settings of the demo, and the place of its memory: the URL of a database, or a folder."""
     settings = settings_of(arguments)
     if not settings.api_key:
         settings = replace(settings, model=OFFLINE, embedding_model=OFFLINE)

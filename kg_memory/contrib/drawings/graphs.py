@@ -63,10 +63,7 @@ ORDER BY id(n)
 
 @dataclass(slots=True)
 class Drawing:
-    """Reads the nodes and edges of one graph for an export, and counts them in `counts`.
-
-    `key` is the database key of the graph. `last` is the highest internal node id to read.
-    """
+    """Reads the nodes and edges of one graph for an export, and counts them in `counts`."""
 
     database: Database
     key: str
@@ -86,10 +83,7 @@ class Drawing:
                 yield self._count("node", {"id": fact["id"]}, data)
 
     def edges(self) -> Iterator[Element]:
-        """Yield the edges to export: one for each period in which a fact about two entities is true.
-
-        A fact about more entities is a node, with one edge to each entity.
-        """
+        """Yield the edges to export: one for each period in which a fact about two entities is true."""
         for row in self._read(FACTS):
             yield from (self._count("edge", ends, data) for ends, data in _to_edges(row))
 
@@ -103,11 +97,7 @@ class Drawing:
 
 
 def _to_edges(row: Row) -> Iterator[Element]:
-    """Yield (ids, properties) for each edge of one fact: ``{"id": ..., "source": ..., "target": ...}, {...}``.
-
-    *row*: the fact, its entities, and the periods in which it is true. There is an edge for each period; for a fact
-    about more than two entities, which is a node, an edge for each period and entity.
-    """
+    """Yield (ids, properties) for each edge of one fact: ``{"id": ..., "source": ..., "target": ...}, {...}``."""
     fact, subject, objects = row["fact"]["id"], row["subject"], row["objects"]
     for belief in row["beliefs"]:
         id_ = belief["id"]
@@ -143,8 +133,7 @@ def _export_drawing(
 ) -> ExportResult:
     """Export a namespace as a graph file to *target*, and return the numbers of nodes and edges.
 
-    *render* writes the format, such as GraphML. *options* name the namespace. *progress* is called with (parts written,
-    0). Errors: `InputError` for an empty or unknown namespace.
+    Errors: `InputError`.
     """
     namespace = options.namespace
     with rewritable(target) as file:

@@ -19,10 +19,7 @@ Row = dict[str, Any]
 
 
 def declare(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory declare``: store the fact on the command line, or the facts in ``--file``, and print a report.
-
-    Returns the exit code: 1 if a fact was saved but could not be processed, else 0.
-    """
+    """Run ``kg-memory declare``: store facts, and print a report; return the exit code."""
     rows = _rows_of(arguments)
     mapping = read_json(arguments.mapping) if arguments.mapping else None
     namespace = namespace_of(arguments)
@@ -36,8 +33,7 @@ def declare(arguments: Namespace, screen: Screen) -> int:
 def _rows_of(arguments: Namespace) -> Sequence[Row]:
     """Return the facts to store: the one on the command line, or those in the file of ``--file``.
 
-    ``declare Ann LIVES_IN Rome`` gives ``[{"subject": "Ann", "predicate": "LIVES_IN", "object": ["Rome"]}]``. Errors:
-    `InputError` without a fact, or for both a fact and a file.
+    Errors: `InputError`.
     """
     words = arguments.words
     options = {name: value for name in arguments.parameters if (value := getattr(arguments, name)) is not None}

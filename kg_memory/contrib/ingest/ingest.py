@@ -19,10 +19,9 @@ SHOWN_PROBLEMS = 10
 
 
 def ingest(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory ingest``: check all files, save the episodes in them, extract their facts, and print a report.
+    """Run ``kg-memory ingest``: check all files, save their episodes, and extract facts; return the exit code.
 
-    An episode is a message, a text or a JSON record. If a file is invalid, nothing is saved. Returns the exit code: 1
-    if the model could not read some of the saved episodes, or nothing could be saved, else 0.
+    If a file is invalid, nothing is saved.
     """
     how = {name: getattr(arguments, name) for name in ("format", "at", "strict", "date_order")}
     how["max_content"] = settings_of(arguments).max_content
@@ -60,11 +59,7 @@ def _survey_and_print(reading: Reading, screen: Screen) -> Survey:
 def _add(
     memory: GraphMemory, namespace: str, episodes: Iterator[EpisodeInput], meter: ProgressMeter, *, strict: bool
 ) -> list[str]:
-    """Save *episodes* (messages) and extract their facts; return an error message for each rejected episode.
-
-    An episode is rejected if, for example, its id exists with another content. *meter* counts the episodes and shows
-    the progress. With *strict*, the first error is raised instead.
-    """
+    """Save *episodes* and extract their facts; return an error message for each rejected one."""
     refused: list[str] = []
     while True:
         meter.start_call()
@@ -92,10 +87,7 @@ def _finish_earlier_run(memory: GraphMemory, namespace: str, screen: Screen) -> 
 
 
 def _grouped(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator[tuple[str, Iterator[EpisodeInput]]]:
-    """Yield (namespace, messages): one pair or, with --namespace-per-conversation, one for each conversation.
-
-    A conversation is named by its thread up to the first slash: "chat7/monday" gives the namespace "ann/chat7".
-    """
+    """Yield (namespace, messages): one pair or, with --namespace-per-conversation, one for each conversation."""
     namespace = namespace_of(arguments)
     if not arguments.namespace_per_conversation:
         yield namespace, iter(episodes)
@@ -105,11 +97,7 @@ def _grouped(episodes: Iterable[EpisodeInput], arguments: Namespace) -> Iterator
 
 
 def _report(before: ProgressMeter, meter: ProgressMeter, problems: list[str], review: str, screen: Screen) -> None:
-    """Print the counts of messages and facts, the cost, and what to do about errors and facts in review.
-
-    *before* counts messages of an earlier run that this run has finished, *meter* its own messages. *review*: the shell
-    command for reviewing facts.
-    """
+    """Print the counts of messages and facts, the cost, and what to do about errors and facts in review."""
     finished, reviews, usage = before.read, before.reviews + meter.reviews, before.usage + meter.usage
     if screen.as_json:
         figures = {name: getattr(meter, name) for name in ("new", "known", "facts")}
@@ -151,10 +139,7 @@ def show_problems(problems: Sequence[str], screen: Screen, label: str = "left ou
 def _show_estimate(
     memory: GraphMemory, parts: Iterable[tuple[str, Iterable[EpisodeInput]]], surveys: Sequence[Survey], screen: Screen
 ) -> None:
-    """Print, for ``--dry-run``, what the files contain and what it would cost to read them with the model.
-
-    *parts* are pairs (namespace, episodes); *surveys* has the counts of each file.
-    """
+    """Print, for ``--dry-run``, what the files contain and what it would cost to read them with the model."""
     estimates = [memory.usage.estimate(episodes, namespace=namespace) for namespace, episodes in parts]
     if not estimates:
         screen.line("There is nothing to read.")

@@ -203,10 +203,7 @@ def _close(here: CallContext, file_name: str, *, files: Files) -> Flow[Answer]:
 
 
 def _read_files(here: CallContext) -> Flow[dict[str, list[str]]]:
-    """Return the latest messages (at most `SCANNED`) as lines of text, with a file for each conversation.
-
-    ``{"monday": ["2024-05-01 10:00 Ann: hello", ...]}``
-    """
+    """Return the latest messages as lines of text, by conversation: ``{"monday": ["2024-05-01 10:00 Ann: hello"]}``."""
     episodes: list[Episode] = []
     while len(episodes) < SCANNED:
         texts = {"where": {"kind": {"$ne": "block"}}, "limit": AT_ONCE}
@@ -230,10 +227,7 @@ def _name(episode: Episode) -> str:
 
 
 def _to_lines(episodes: Iterable[Episode]) -> list[str]:
-    """Convert messages to lines of text; withheld messages, which may be prompt injections, are left out.
-
-    Only the first line of a message begins with its time and speaker: "2024-05-01 10:00 Ann: hello".
-    """
+    """Convert messages to lines of text; withheld messages, which may be prompt injections, are left out."""
     lines: list[str] = []
     for episode in episodes:
         if not episode.withheld:
@@ -278,9 +272,9 @@ def _format_open_files(entries: Iterable[tuple[str, int, int]]) -> str:
 
 
 def match_lines(pattern: str, lines: Sequence[str]) -> list[int]:
-    """Return the indexes of at most `MOST` *lines* in which the regular expression *pattern* occurs, ignoring case.
+    """Return the indexes of at most `MOST` *lines* in which *pattern* occurs, ignoring case.
 
-    Errors: `InputError` if the pattern is invalid, too long, or takes more than `SECONDS` (3) to match.
+    Errors: `InputError` if the pattern is invalid, too long, or takes over `SECONDS` to match.
     """
     if not pattern or len(pattern) > LONGEST_PATTERN:
         raise InputError(f"pattern must have 1 to {LONGEST_PATTERN} characters, got {len(pattern)}")

@@ -23,11 +23,7 @@ from kg_memory.text.tokenise import estimate_tokens
 
 
 class HeldState(NamedTuple):
-    """A state that is currently true of an entity, such as "Ann lives in Oslo".
-
-    `own`: whether the entity is the subject of the state, not an object. `statements`: how often it was stated.
-    `begin`: when it began or became known, in microseconds since the epoch.
-    """
+    """A state that is currently true of an entity, such as "Ann lives in Oslo"."""
 
     id: str
     own: bool
@@ -62,10 +58,7 @@ class ProfileLimits:
 
 @dataclass(slots=True)
 class _LineDraft:
-    """A line of a profile that is being built: a sentence (`content`) and its period in words, "since May 2023".
-
-    `states` are the facts with this sentence and this period.
-    """
+    """A line of a profile that is being built: a sentence (`content`) and its period in words, "since May 2023"."""
 
     content: str
     when: str
@@ -94,11 +87,7 @@ class _SubTopicDraft:
 def build_profile(
     name: str, states: Iterable[HeldState], schemas: Sequence[TopicSchema], limits: ProfileLimits, *, strict: bool
 ) -> Profile:
-    """Sort *states*, which are true of the entity *name*, into topics and sub-topics; return them as a profile.
-
-    The first of *schemas* that matches a state determines its sub-topic. Unmatched states go to the topic ``other``;
-    with *strict*, they are left out.
-    """
+    """Sort *states*, which are true of the entity *name*, into topics and sub-topics; return them as a profile."""
     groups = _fold_rest(_sort_into_sub_topics(states, schemas, limits, strict=strict), limits.max_subtopics)
     left_out = _cut(groups, limits)
     descriptions = {name: topic.description for schema in reversed(schemas) for name, topic in schema.topics.items()}
@@ -177,10 +166,7 @@ def _fold_rest(groups: dict[str, list[_SubTopicDraft]], most: int) -> dict[str, 
 
 
 def _cut(groups: dict[str, list[_SubTopicDraft]], limits: ProfileLimits) -> tuple[str, ...]:
-    """Remove lines from *groups* (sub-topics by topic) down to the token limit; return the ids of their facts.
-
-    The lines that were stated most often stay: one from each sub-topic in turn, first from preferred topics.
-    """
+    """Remove lines from *groups* (sub-topics by topic) down to the token limit; return the ids of their facts."""
     if limits.max_tokens is None:
         return ()
     room = limits.max_tokens - 1 - token_cost(PROFILE.begin + PROFILE.end)

@@ -27,12 +27,7 @@ TOPIC_HINT = "the name of a topic"
 def read_profile(
     name: str, schema: object, limits: Mapping[str, Any], times: tuple[Time | None, Time | None], *, strict: bool
 ) -> Flow[Profile]:
-    """Return the profile of the entity called *name*: the lasting facts that are true of it, sorted into topics.
-
-    *schema*: the topics, as a dict or the path of a file (see `topics.read_schema`). With *strict*, facts outside these
-    topics are left out. *limits*: the fields of `ProfileLimits`. *times*: when the facts are true, and when the memory
-    is asked; None means now.
-    """
+    """Return the profile of the entity *name*: the lasting facts that are true of it, sorted into topics."""
     room = _validate_limits(**limits)
     schemas = yield from work(partial(read_schema, schema, strict=strict))  # off the event loop: may read a file
     _validate_topics(schemas, room, strict=strict)
@@ -96,11 +91,7 @@ def _read_doubtful(states: Sequence[Row], point: Point) -> Flow[set[str]]:
 
 
 def _to_states(states: Sequence[Row], rivals: Sequence[Row], doubtful: set[str]) -> Iterator[HeldState]:
-    """Yield *states* with their dates, and with a `mark` such as "disputed" or "doubtful", else "".
-
-    *rivals* are database rows of facts that contradict a state. *doubtful* are ids of states derived from facts that
-    are no longer true.
-    """
+    """Yield *states* with their dates, and with a `mark` such as "disputed" or "doubtful", else ""."""
     linked = {(row["id"], row["valid_at"]): row["linked"] for row in rivals}
     for state in states:
         said = [{"at": state["known_from"], "offset": state["offset"]}]

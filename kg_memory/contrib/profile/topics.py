@@ -81,21 +81,14 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 @dataclass(frozen=True, slots=True)
 class TopicSchema:
-    """The topics and sub-topics of profiles, with the rules by which `place` finds the sub-topic of a fact.
-
-    `words`: rules such as ``("", {"allergi"}, ("diet", "allergies"))``. A fact belongs to this topic and sub-topic if
-    its sentence contains the text (here "") and all word stems. `names`: (topic, sub-topic) pairs by predicate.
-    """
+    """The topics and sub-topics of profiles, with the rules by which `place` finds the sub-topic of a fact."""
 
     topics: Mapping[str, Topic]
     words: list[tuple[str, frozenset[str], Place]] = field(default_factory=list)
     names: dict[str, list[Place]] = field(default_factory=dict)
 
     def place(self, predicate: str, sentence: str, *, as_object: bool) -> Place | None:
-        """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``; None if no rule matches.
-
-        *as_object* is true if the entity of the profile is only an object of the fact.
-        """
+        """Return the topic and sub-topic of a fact, such as ``("diet", "allergies")``; None if no rule matches."""
         for topic, name in self._matches(predicate, sentence):
             if self.topics[topic].sub_topics[name].as_object or not as_object:
                 return topic, name
@@ -112,10 +105,7 @@ class TopicSchema:
 
 
 def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
-    """Return the schemas that sort facts into topics: the schema *value*, then the default schema unless *strict*.
-
-    *value* is a dict, or the path of a TOML or JSON file; None means only the default. Errors: `InputError`.
-    """
+    """Return the schemas that sort facts into topics: *value*, then the default schema unless *strict*."""
     if value is None:
         return [default_schema()]
     own = parse_schema(_load(value) if isinstance(value, str | Path) else value)
@@ -161,10 +151,7 @@ def _families() -> tuple[str, ...]:
 
 
 def _search_key(word: str) -> tuple[str, frozenset[str]]:
-    """Return the text and the word stems to search for, one of them empty: ``"allergies" -> ("", {"allergi"})``.
-
-    English words are searched for by stem, and words in other scripts as text.
-    """
+    """Return the text and the word stems to search for, one of them empty: ``"allergies" -> ("", {"allergi"})``."""
     return ("", frozenset(terms(word))) if word.isascii() and terms(word) else (_fold(word), frozenset())
 
 

@@ -25,10 +25,7 @@ _REPORTS = (
 
 
 def add_commands(command: Callable[..., ArgumentParser]) -> None:
-    """Add the commands ``kg-memory digest``, ``identity`` and ``handoff`` to the command line.
-
-    *command* is the function that adds a command and returns its argument parser.
-    """
+    """Add the commands ``kg-memory digest``, ``identity`` and ``handoff`` to the command line."""
     for name, about, words, options in _REPORTS:
         example = f"example:\n  kg-memory {name} --format markdown > {name}.md\n"
         how = {"group": "look back", "verb": f"{_VERBS}.{name}", "words": words, "options": options}

@@ -200,10 +200,7 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return the change that a person accepts or rejects in *review*: ``Ann lives in Oslo ends: Ann lives in Bergen``.
-
-    In this example, the new fact is that Ann lives in Oslo; so she no longer lives in Bergen.
-    """
+    """Return the change that *review* decides: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
     pending, existing = _text(review.pending), _text(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"

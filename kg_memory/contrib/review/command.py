@@ -38,11 +38,7 @@ _EDIT_HELP = """\
 
 
 def review(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory review``: let a person decide uncertain facts and possible duplicates; return the exit code.
-
-    An option such as ``--accept ID`` decides one review. Without such an option, a terminal asks about each review in
-    turn. Without a terminal, the reviews are listed.
-    """
+    """Run ``kg-memory review``: let a person decide uncertain facts and possible duplicates."""
     choice = next((name for name in _CHOICES if getattr(arguments, name) is not None), None)
     _check_options(arguments, choice)
     if choice is not None:
@@ -136,10 +132,7 @@ def _next_waiting(memory: GraphMemory, namespace: str, seen: set[str]) -> Waitin
 def _ask_about(
     memory: GraphMemory, each: Waiting, given: Mapping[str, str], arguments: Namespace, screen: Screen
 ) -> bool | None:
-    """Ask the person to decide *each*, a review; return whether they decided it, or None if they quit.
-
-    *given*: the arguments of the decision "by" (the name of the person) and "namespace".
-    """
+    """Ask the person to decide *each*, a review; return whether they decided it, or None if they quit."""
     screen.line()
     if isinstance(each, Review):
         _show_verdict(each, memory.settings.conflict_strategy, screen)
@@ -179,10 +172,7 @@ def _ask_letter(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Ask the person to correct *review*; return the new values by name, or None if nothing changes.
-
-    Example: ``{"verdict": None, "valid_at": "2019", "invalid_at": None}``. There, None means that a value stays.
-    """
+    """Ask the person to correct *review*; return the new values by name, or None if nothing changes."""
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
     current = (review.kind, since(fact), until(fact) or "still so")
@@ -215,10 +205,7 @@ def _show_doubt(doubt: IdentityDecision, screen: Screen) -> None:
 
 
 def describe_acceptance(review: Review, strategy: ConflictStrategy) -> str:
-    """Return a sentence about the consequences for the two facts if *review* is accepted.
-
-    *strategy* is the setting that decides which of two contradicting facts wins.
-    """
+    """Return a sentence about the consequences for the two facts if *review* is accepted."""
     if review.kind == "admission":
         return "it is believed"
     if review.kind in OUTCOMES:

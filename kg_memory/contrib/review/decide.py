@@ -27,10 +27,7 @@ def correct(arguments: Namespace, screen: Screen) -> int:
 
 
 def show_decision(decided: Review, arguments: Namespace, screen: Screen, *, undo: bool = True) -> None:
-    """Print a person's decision on how two facts relate, and the state of the two facts.
-
-    *decided*: the review after the decision. *undo*: also print the command that undoes it.
-    """
+    """Print a person's decision on how two facts relate, and the state of the two facts."""
     if screen.prints_json(decided):
         return
     for line in describe_outcome(decided):
@@ -133,10 +130,7 @@ def _state(fact: Fact, review: Review) -> str:
 
 
 def saved(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory saved``: list facts, show a fact's sources, delete a fact, or switch saving on or off.
-
-    Return the exit code. Errors: `InputError` for a missing or superfluous fact id.
-    """
+    """Run ``kg-memory saved``: list facts, show a fact's sources, delete a fact, or switch saving on or off."""
     action = arguments.action
     if (action in ("source", "delete")) != (arguments.id is not None):
         needs = "needs the id of a memory" if arguments.id is None else "takes no id"

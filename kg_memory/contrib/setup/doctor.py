@@ -44,11 +44,7 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one check of ``kg-memory doctor``.
-
-    `what`: the name of the check. `state`: "ok", "note" or "wrong". `found`: a description of the result. `mend`: how
-    to fix a problem.
-    """
+    """The result of one check of ``kg-memory doctor``."""
 
     what: str
     state: State
@@ -87,10 +83,7 @@ def completion(arguments: Namespace, _: Screen) -> int:
 
 
 def doctor(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory doctor``: check the settings, the database and the models, and print how to fix problems.
-
-    Returns the exit code: 1 if a check failed, else 0.
-    """
+    """Run ``kg-memory doctor``: check the settings, the database and the models, and print how to fix problems."""
     if arguments.server:
         from kg_memory.contrib.setup import probes  # noqa: PLC0415 - imports this module
 
@@ -163,10 +156,7 @@ def _check_settings_file() -> Check:
 
 
 def attempt(what: str, look: Callable[[], Check]) -> Check:
-    """Run the check *look* and return its result; if it raises, return a failed check named *what*.
-
-    The text of the error becomes the advice of the failed check.
-    """
+    """Run the check *look* and return its result; if it raises, return a failed check named *what*."""
     try:
         return look()
     except (KGMemoryError, ImportError, OSError) as error:
@@ -258,10 +248,7 @@ def _describe_database(database: Database, seconds: float, counts: Mapping[str, 
 
 
 def _find_problems(database: Database, counts: Mapping[str, Stats], settings: Settings) -> Iterator[tuple[State, str]]:
-    """Yield (state, advice) for each problem of the database, the worst first.
-
-    *counts* maps each namespace to its statistics. The state is "wrong" or "note".
-    """
+    """Yield (state, advice) for each problem of the database, the worst first."""
     replicas = database.replicas() if database.wait_replicas else {}
     if lacking := [address for address, number in replicas.items() if number < database.min_replicas]:
         yield "wrong", f"too few replicas to acknowledge a write: {', '.join(lacking)}"

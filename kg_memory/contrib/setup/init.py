@@ -43,10 +43,7 @@ _REFUSED = (401, 403)
 
 
 def init(arguments: Namespace, screen: Screen) -> int:
-    """Run ``kg-memory init``: ask for settings, test them, and write them to the settings file ``.env``.
-
-    Returns the exit code: 0 if the file was written. Otherwise a check failed, the input ended, or the user declined.
-    """
+    """Run ``kg-memory init``: ask for settings, test them, and write them to the settings file ``.env``."""
     file = env_file.path()
     if arguments.yes and file.exists() and not arguments.force:
         raise InputError(f"{file} exists; add --force to replace the settings in it (other lines are kept)")
@@ -69,10 +66,7 @@ def init(arguments: Namespace, screen: Screen) -> int:
 
 
 def _may_write(file: Path, found: Sequence[Check], arguments: Namespace, screen: Screen) -> int:
-    """Return `DONE` if *file* may be written, else the exit code of the command.
-
-    The user is asked if one of the checks *found* failed, or if *file* exists.
-    """
+    """Return `DONE` if *file* may be written, else the exit code of the command."""
     code = DONE
     if any(check.state == "wrong" for check in found) and not (
         arguments.force if arguments.yes else confirm(f"Write {file} anyway?")
@@ -185,8 +179,7 @@ def _model_names(reply: httpx.Response) -> list[str]:
 def _write_settings(file: Path, values: dict[str, str]) -> None:
     """Write *values* as settings to *file*, and make it readable only for its owner.
 
-    Existing settings of kg-memory in *file* are replaced; other lines stay. Raises `OSError` if *file* cannot be
-    written.
+    Errors: `OSError`.
     """
     before = file.read_text("utf-8-sig") if file.exists() else ""
     ours = {number for number, _, _ in env_file.assignments(before, file)}
@@ -216,10 +209,7 @@ def _print_outcome(file: Path, values: dict[str, str], found: Sequence[Check], s
 
 
 def _ask_for_line(prompt: str, default: str) -> str:
-    """Ask the user for a line of text and return it; if it is empty, return *default*, or ask again without one.
-
-    Raises `EOFError` at the end of the input.
-    """
+    """Ask the user for a line of text; if it is empty, return *default*, or ask again without one."""
     while True:
         answer = ask_line(f"{prompt} [{default}]: " if default else f"{prompt}: ")
         if answer is None:

@@ -35,11 +35,7 @@ _WRITES = ("CREATE", "MERGE", "SET ", "DELETE", "DROP")
 
 
 def check_server(url: str) -> Iterator[Check]:
-    """Check version, rights and settings of the server at *url*, run all probes there, and yield the results.
-
-    No probe runs if the version is unfit, or the user lacks the rights to add and search. An error becomes a check with
-    the state "wrong".
-    """
+    """Check version, rights and settings of the server at *url*, run all probes there, and yield the results."""
     key = f"kg-doctor:{uuid4().hex}"
     with closing(Database(NamedServer(url), timeout=PATIENCE)) as database:
         for what, look in (("server", _version), ("rights", _check_rights)):
@@ -87,11 +83,7 @@ def _check_rights(database: Database, key: str) -> Check:
 
 
 def _check_settings(database: Database, key: str) -> Iterator[Check]:
-    """Check the server's settings; yield one check for each group with unfit values, or a single one if all are fit.
-
-    If the user may not read the settings, a single check says so. *key*: in a cluster, the server with this key is
-    asked.
-    """
+    """Check the server's settings; yield one check for each group with unfit values, or a single one."""
     try:
         values: dict[str, Any] = dict(database.command("GRAPH.CONFIG", "GET", "*", at=key))
         memory: Mapping[str, Any] = database.command("INFO", "memory", at=key)
@@ -114,11 +106,7 @@ def _check_settings(database: Database, key: str) -> Iterator[Check]:
 
 
 def _run_probe(database: Database, key: str, probe: Mapping[str, Any]) -> str:
-    """Run *probe*, a test of the server, in a new graph *key*; return ``""`` if it passes, else the failure as text.
-
-    *probe*: the "steps" to run, and the "expected" rows of the last one (or their number). A step "fails: QUERY" must
-    raise an error that contains "error".
-    """
+    """Run *probe*, a test of the server, in a new graph *key*; return ``""`` if it passes, else the failure as text."""
     database.query(key, "RETURN 1", {}, write=True)
     rows: list[list[Any]] = []
     for step in probe["steps"]:
@@ -140,10 +128,7 @@ def _run_probe(database: Database, key: str, probe: Mapping[str, Any]) -> str:
 
 
 def _run_step(database: Database, key: str, step: str) -> list[list[Any]]:
-    """Run one *step* of a test on the graph *key*, wait until all indices of the graph are built, and return the rows.
-
-    *step* is a Cypher query, "redis: COMMAND", or "-- NAME" with a name in `STEPS`; only a query gives rows.
-    """
+    """Run one *step* of a test on the graph *key*, wait until its indices are built, and return the rows."""
     rows: list[list[Any]] = []
     if step.startswith("-- "):
         STEPS[step.removeprefix("-- ")](database, key)

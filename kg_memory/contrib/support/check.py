@@ -72,10 +72,7 @@ class SupportCheck:
         self._passages: dict[int, Passage] = {}
 
     def __call__(self, stated: StatedFact, reading: FactReading) -> StatedFact | None:
-        """Return *stated* with its support by the message, or ``None`` if the message does not state it at all.
-
-        *reading* has the fact as the reader returned it. A weakly supported fact gets a lower confidence.
-        """
+        """Return *stated* with its support by the message, or ``None`` if the message does not state it at all."""
         piece, fact = reading.piece, reading.fact
         if piece.start not in self._passages:
             self._passages[piece.start] = make_passage(self._draft, piece, self._settings)
@@ -117,10 +114,7 @@ def _rate_names(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _rate_name(name: str, kind: str, claim: Claim, source: Words, passage: Passage) -> float:
-    """Return how well the text names or refers to the entity *name*, from 0 to 1; *kind* is the entity's type.
-
-    *claim* is a fact about the entity, *source* the quote of the fact, and *passage* the message with those before it.
-    """
+    """Return how well the text names or refers to the entity *name*, from 0 to 1."""
     words, is_in, is_common = list(proper_words(name)), _is_named, False
     if not words and passage.language:
         words, is_in = [word for word in WORD.findall(name) if terms(word) and not word.isdecimal()], _has_word
@@ -155,10 +149,7 @@ def _has_word(word: str, text: Words) -> bool:
 
 
 def _refers_back(words: Sequence[str], kind: str, claim: Claim, source: Words, passage: Passage) -> bool:
-    """Return whether *source*, a fact's quote, means an entity by a pronoun, or replies to a message that names it.
-
-    *words*: the entity's name. *kind*: its type, "person". *claim*: the fact. *passage*: this message and earlier ones.
-    """
+    """Return whether *source*, a fact's quote, means an entity by a pronoun, or replies to a message that names it."""
     is_chinese = passage.language == "chinese"
     continues = passage.answers and len(passage.asked) < _SHORT and _has_pronoun(passage.asked)  # "How was it?"
     last = Words("\n".join(text for text, _ in passage.previous[-2 if continues else -1 :]))
@@ -252,11 +243,7 @@ def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _is_denial_told(text: str, source: Words) -> bool:
-    """Return whether the quote *source* supports the denial in *text*: "I never was vegan" supports "Ann is not vegan".
-
-    It does if it has any denial, or words such as "ages since", and does not affirm the word that *text* denies. If
-    *text* says that something is over, a word for an end, such as "quit", counts as a denial.
-    """
+    """Return whether the quote *source* supports the denial in *text*: "I never was vegan", "Ann is not vegan"."""
     if len(PATTERNS["not"].findall(text)) > max(len(PATTERNS["not"].findall(source.text)), 1):
         return False  # a double negation: "nobody was not"
     if PATTERNS["long_ago"].search(source.text):

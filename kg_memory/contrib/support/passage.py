@@ -46,10 +46,7 @@ _PREFIX = 4
 
 
 def _load_groups(table: Mapping[str, Mapping[str, str]]) -> tuple[Mapping[str, frozenset[str]], ...]:
-    """Return the names of the synonym groups of each word, and of each Chinese character: ``{"car": {"vehicle"}}``.
-
-    Words of one group mean the same. *table* is the content of ``support.toml``.
-    """
+    """Return the names of the synonym groups of each word, and of each Chinese character: ``{"car": {"vehicle"}}``."""
     words: dict[str, set[str]] = {}
     characters: dict[str, set[str]] = {}
     for group, text in table["words"].items():
@@ -132,10 +129,7 @@ class Words:
         return self.rate(key) > 0
 
     def rate(self, key: str) -> float:
-        """Return how well the words of the text match the stem *key*, from 0.0 to 1.0.
-
-        It is 1.0 for the same stem, `_SAME_ROOT` for a related word, `SAME_MEANING` for a synonym, else 0.0.
-        """
+        """Return how well the words of the text match the stem *key*, from 0.0 to 1.0."""
         if key in self.keys:
             return 1.0
         if len(key) >= _PREFIX and key[:_PREFIX] in self._prefixes:
@@ -173,10 +167,7 @@ _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f]")
 
 
 class Claim(NamedTuple):
-    """A fact that was extracted from a message, before it is checked against the text of the message.
-
-    `names`: all names of each entity of the fact, subject first. `types`: the types of the entities.
-    """
+    """A fact that was extracted from a message, before it is checked against the text of the message."""
 
     sentence: str
     predicate: str
@@ -189,10 +180,7 @@ class Claim(NamedTuple):
 
 
 class Passage:
-    """A message, or a part of it, from which facts were extracted, with its speaker and the messages before it.
-
-    `previous` has the messages before as pairs (text, time); `at` is the time of the message.
-    """
+    """A message from which facts were extracted, with its speaker and the messages before it."""
 
     def __init__(
         self,
@@ -233,11 +221,7 @@ class Passage:
         return self.told_numbers | read_numbers(" ".join(f"{time:%Y %m %d %H %M}" for time in local))
 
     def times_by(self, words: str) -> Iterator[Times]:
-        """Yield the texts in which to look for the date of a fact, best first, each with its dates and numbers.
-
-        These are *words* (the fact's quote), the whole message, and the previous messages, up to the first text with
-        dates.
-        """
+        """Yield the texts in which to look for the date of a fact, best first, each with its dates and numbers."""
         own = Times(words, tuple(find_dates(words, self.at)), read_numbers(words))
         if own.mentions:
             yield own
@@ -287,10 +271,7 @@ def names_of(entity: ResolvedEntity) -> tuple[str, ...]:
 
 
 def proper_words(name: str) -> Iterator[str]:
-    """Yield the words of *name* that a text must contain to name the entity: ``"the Eiffel Tower"`` -> Eiffel, Tower.
-
-    They are capitalized words, words with a digit, and Chinese words.
-    """
+    """Yield the words of *name* that a text must contain: ``"the Eiffel Tower"`` -> Eiffel, Tower."""
     for match in WORD.finditer(name):
         word = match[0]
         if HAN.search(word):
@@ -334,11 +315,7 @@ def language_of(text: str) -> Language:
 
 
 def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Return the position of *quote* in *content*, and the fraction of its words found there: ``((0, 12), 1.0)``.
-
-    If *quote* does not occur literally, it is the position with most of its words. If fewer than 60 % of the words
-    occur close together, the result is ``(None, _WITHOUT_SPAN)``.
-    """
+    """Return the position of *quote* in *content*, and the fraction of its words found there: ``((0, 12), 1.0)``."""
     exact = locate(quote, content)
     if exact is not None:
         return exact, 1.0

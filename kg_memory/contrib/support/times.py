@@ -44,10 +44,7 @@ class Times(NamedTuple):
 
 
 def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
-    """Return whether *time*, the date of an extracted fact (ISO 8601), can be derived from one of *sources*.
-
-    *at*: when the texts were written. True also for None, a date close to *at*, and an invalid date.
-    """
+    """Return whether *time*, the date of an extracted fact (ISO 8601), can be derived from one of *sources*."""
     period = parse_period(time, at.tzinfo) if time and at.tzinfo else None
     if time is None or period is None or period.start is None:
         return True
@@ -58,10 +55,7 @@ def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bo
 
 
 def _tells(source: Times, time: str, start: datetime, end: datetime, at: datetime) -> bool:
-    """Return whether the date *time* can be derived from the text *source*, written at *at*.
-
-    *time*: as the model wrote it, such as "2023-05" or "about 2020". *start*, *end*: the period that *time* means.
-    """
+    """Return whether the date *time* can be derived from the text *source*, written at *at*."""
     is_vague = _VAGUE.match(time) is not None
     slack = max(abs(at - start) / 2, 7 * _DAY) if is_vague else _DAY
     if any(_meets(mention, start, end, slack) for mention in source.mentions):
@@ -90,20 +84,14 @@ def _meets(mention: DateMention, start: datetime, end: datetime, slack: timedelt
 
 
 def _is_worked_out(figures: list[str], local: datetime, at: datetime, source: Times) -> bool:
-    """Return whether a number in *source* gives a date, as in "on the 5th" or "3 years ago".
-
-    *figures*: year, month and day of the date: ``["2024", "5"]``. *local*: the date. *at*: when the text was written.
-    """
+    """Return whether a number in *source* gives a date, as in "on the 5th" or "3 years ago"."""
     distances = {str(abs(at.year - local.year)), str(abs((at.year - local.year) * 12 + at.month - local.month))}
     has_figure = bool(figures) and len(figures) != 2 and figures[-1] in source.numbers
     return has_figure or (len(figures) < 3 and not (distances - {"0"}).isdisjoint(source.numbers))
 
 
 def _is_named(start: datetime, end: datetime, at: datetime, text: str) -> bool:
-    """Return whether *text*, written at the time *at*, names the period from *start* to *end*.
-
-    It may name its month, weekday or quarter, or a holiday in it.
-    """
+    """Return whether *text*, written at the time *at*, names the period from *start* to *end*."""
     months = set(_months(start, end))
     if {month for month in range(12) if month + 1 in months} & set(_named_months(text)) and end - start > 2 * _DAY:
         return True
