@@ -31,12 +31,7 @@ LONGEST_SHOWN = 100
 
 
 def validate_namespace(namespace: object) -> str:
-    """Return *namespace* unchanged if it is a valid name; otherwise raise `InputError`.
-
-    A name needs visible characters, and must not contain a placeholder such as ``{user_id}`` that was not filled in.
-    None and blank text are errors too, and do not mean the default namespace: users whose id is missing would share one
-    memory.
-    """
+    """Return *namespace* unchanged if it is a valid name; otherwise raise `InputError`."""
     if not isinstance(namespace, str) or all(one.isspace() or unicodedata.category(one) == "Cf" for one in namespace):
         raise InputError(
             f"namespace must be a non-empty string, got {short(namespace)}; give a user id, for example, or leave the "
@@ -53,7 +48,7 @@ def validate_namespace(namespace: object) -> str:
 def validate_namespaces(value: object) -> tuple[str, ...]:
     """Return *value*, a namespace or a list of several, as a tuple without repeats.
 
-    Errors: `InputError` if the list is empty or has over `MOST_NAMESPACES`, or a namespace is not a valid name.
+    Errors: `InputError`.
     """
     given = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
     if not 0 < len(given) <= MOST_NAMESPACES:
@@ -64,10 +59,7 @@ def validate_namespaces(value: object) -> tuple[str, ...]:
 def validate_choice(
     name: str, value: T, choices: Iterable[Any], *, error: type[Exception] = InputError, hint: str = ""
 ) -> T:
-    """Return *value* if it is one of *choices*; otherwise raise *error*, whose message ends with *hint*.
-
-    *name* is the name of the argument, for the error message.
-    """
+    """Return *value* if it is one of *choices*; otherwise raise *error*, whose message ends with *hint*."""
     valid = list(choices)
     if value not in valid:
         raise error(f"{name} must be one of {', '.join(map(str, valid))}, got {short(value)}{hint}")
@@ -75,61 +67,42 @@ def validate_choice(
 
 
 def validate_count(name: str, value: object, least: int = 1) -> int:
-    """Return *value* if it is a whole number from *least* to `MAX_COUNT`; otherwise raise `InputError`.
-
-    *name* is the name of the argument, for the error message.
-    """
+    """Return *value* if it is a whole number from *least* to `MAX_COUNT`; otherwise raise `InputError`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_COUNT:
         raise InputError(f"{name} must be a whole number from {least} to {MAX_COUNT}, got {value!r}")
     return value
 
 
 def validate_number(name: str, value: object, least: float, most: float) -> float:
-    """Return *value* as a float if it is a number from *least* to *most*; otherwise raise `InputError`.
-
-    *name* is the name of the argument, for the error message.
-    """
+    """Return *value* as a float if it is a number from *least* to *most*; otherwise raise `InputError`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
         raise InputError(f"{name} must be a number from {least:.0f} to {most:.0f}, got {value!r}")
     return float(value)
 
 
 def validate_seconds(name: str, value: object) -> float:
-    """Return *value* as a float if it is a finite number, 0 or more; otherwise raise `InputError`.
-
-    *name* is the name of the argument, for the error message.
-    """
+    """Return *value* as a float if it is a finite number, 0 or more; otherwise raise `InputError`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InputError(f"{name} must be a number of seconds, 0 or more, got {value!r}")
     return float(value)
 
 
 def validate_text(name: str, value: object, hint: str = "") -> str:
-    """Return *value* if it is a string, possibly an empty one; otherwise raise `InputError`.
-
-    For the error message: *name* is the name of the argument, and *hint* says what to give, such as ``"a question"``.
-    """
+    """Return *value* if it is a string, possibly an empty one; otherwise raise `InputError`."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string, got {short(value)}" + (hint and f"; give {hint}"))
     return value
 
 
 def validate_name(name: str, value: object, hint: str) -> str:
-    """Return *value* if it is a non-blank string; otherwise raise `InputError`.
-
-    For the error message: *name* is the name of the argument, and *hint* says what to give, such as ``"a name"``.
-    """
+    """Return *value* if it is a non-blank string; otherwise raise `InputError`."""
     if not isinstance(value, str) or not value.strip():
         raise InputError(f"{name} must be a non-empty string, got {value!r}; give {hint}")
     return value
 
 
 def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
-    """Return *value* as a tuple of non-blank strings: ``None -> ()``, ``"Ann" -> ("Ann",)``, ``["Ann"] -> ("Ann",)``.
-
-    Raises `InputError` for other values. For its message, *name* is the name of the argument, and *hint* says what to
-    give.
-    """
+    """Return *value* as a tuple of non-blank strings: ``None -> ()``, ``"Ann" -> ("Ann",)``. Errors: `InputError`."""
     values = () if value is None else (value,) if isinstance(value, str) else value
     if not isinstance(values, list | tuple | set | frozenset):
         raise InputError(f"{name} must be a string or a list of strings, got {value!r}; give {hint}")
@@ -137,10 +110,7 @@ def validate_names(name: str, value: object, hint: str) -> tuple[str, ...]:
 
 
 def validate_author(by: object, reason: object) -> None:
-    """Raise `InputError` unless *by*, the person who decides, is a non-blank string, and *reason* is a string.
-
-    Each may have up to `LONGEST_REASON` characters.
-    """
+    """Raise `InputError` unless *by*, the person who decides, is a non-blank string, and *reason* is a string."""
     if not isinstance(by, str) or not by.strip():
         raise InputError(f"by must be a name, got {by!r}; give the name of who decides")
     if len(by) > LONGEST_REASON:
@@ -153,10 +123,7 @@ def validate_author(by: object, reason: object) -> None:
 
 
 def describe_invalid(error: ValidationError, where: str, names: Iterable[str]) -> str:
-    """Return the first problem in *error* as a sentence: "the recipe has the unknown field 'limt'; use facts, ...".
-
-    *where* is what was validated, such as ``"the recipe"``, and *names* are the valid field names.
-    """
+    """Return the first problem in *error* as a sentence: "the recipe has the unknown field 'limt'; use ..."."""
     errors = error.errors(include_url=False)
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     name = ".".join(map(str, first["loc"]))[:LONGEST_SHOWN] or "the value"
@@ -174,11 +141,7 @@ def _adapter(kind: type) -> TypeAdapter[dict[str, Any]]:
 
 
 def validate_fields(owner: object, prefix: str = "") -> None:
-    """Validate each field of the dataclass instance *owner*, and convert it to its type: ``"7"`` to 7 for ``int``.
-
-    The instance is changed in place, even if it is frozen. Raises `SettingsError` for the first invalid field, with
-    *prefix* before its name.
-    """
+    """Validate each field of the dataclass instance *owner*, and convert it to its type: ``"7"`` to 7 for ``int``."""
     try:
         values = _adapter(type(owner)).validate_python({each.name: getattr(owner, each.name) for each in fields(owner)})  # type: ignore[arg-type]
     except ValidationError as error:
@@ -195,8 +158,7 @@ def read_variables(
 ) -> T:
     """Call *make* with arguments from environment variables, and return its result.
 
-    *names* are these arguments: with the *prefix* ``KG_MEMORY_``, ``KG_MEMORY_PLAN`` sets ``plan``. *given* has values
-    for unset variables. Raises `SettingsError`, which names the variable.
+    Errors: `SettingsError`.
     """
     values = {name: text for name in names if (text := environment.get(prefix + name.upper()))}
     try:
