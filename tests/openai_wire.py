@@ -48,8 +48,10 @@ def openai_wire(base_url: str = BASE_URL) -> Iterator[respx.MockRouter]:
         yield router
 
 
-def completion(content: Any = "", *, finish_reason: str = "stop", refusal: str | None = None) -> httpx.Response:
-    """A chat completion; *content* that is no text becomes JSON."""
+def completion(
+    content: Any = "", *, finish_reason: str = "stop", refusal: str | None = None, tokens: int = 100
+) -> httpx.Response:
+    """A chat completion for a prompt of *tokens*; *content* that is no text becomes JSON."""
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     message = {"role": "assistant", "content": text, "refusal": refusal}
     body = {
@@ -58,7 +60,7 @@ def completion(content: Any = "", *, finish_reason: str = "stop", refusal: str |
         "created": 1,
         "model": "test-model",
         "choices": [{"index": 0, "message": message, "finish_reason": finish_reason, "logprobs": None}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+        "usage": {"prompt_tokens": tokens, "completion_tokens": 10, "total_tokens": tokens + 10},
     }
     return httpx.Response(200, json=body)
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -197,6 +198,15 @@ def test_partly_invalid_list_keeps_valid_items_without_retry(asked, chat, caplog
     assert route.call_count == 1
     assert asked.usage == Usage(calls=1, input_tokens=100, output_tokens=10, dropped=3)
     assert "3 invalid items" in caplog.text
+
+
+@pytest.mark.parametrize(("tokens", "warnings"), [(2048, 1), (2047, 0), (8192, 0)])
+def test_cut_prompt_is_warned_of_once(tokens, warnings, asked, chat, caplog):
+    """Ollama cuts a longer prompt to its context length without an error."""
+    chat(completion(GOOD, tokens=tokens))
+    for _ in range(2):
+        asked(replace(ASK, fields={**ASK.fields, "instructions": "List no colours. " * 800}))
+    assert caplog.text.count("num_ctx") == warnings
 
 
 def test_log_holds_no_prompt_or_answer_text(asked, chat, caplog):

@@ -33,6 +33,8 @@ PROBE = HumanMessage("There is nothing to read. Answer with an empty JSON object
 """The short question that tells an outage of the server from a text that it cannot answer."""
 MOST_EMPTY = 3
 """Empty replies to a format after which the format is not used again."""
+CONTEXT_STEP, CUT_SHARE = 1024, 0.7
+"""A prompt counts as cut if the server reports a multiple of this many tokens, below this share of our estimate."""
 UNSUPPORTED = frozenset({400, 422, 501})
 """The HTTP statuses of servers that do not support a part of a request."""
 
@@ -133,7 +135,7 @@ class ChatModel:
         self._sleeper = sleeper or retry.Sleeper()
         self._formats = wire.formats_for(model)
         # What the server supports, learned from its first replies.
-        self._format, self._takes_temperature = self._formats[0], True
+        self._format, self._takes_temperature, self._has_warned = self._formats[0], True, False
         self._empty_replies: Counter[wire.AnswerFormat] = Counter()
         self.limiter = limiter or limiter_of(model, self.name)
 
@@ -255,8 +257,18 @@ class ChatModel:
             if partial_reply is None:
                 raise
             return partial_reply
-        if reply.usage.input_tokens:
-            self.limiter.count_tokens(reply.usage.input_tokens + reply.usage.output_tokens - tokens)
+        received = reply.usage.input_tokens
+        if received:
+            self.limiter.count_tokens(received + reply.usage.output_tokens - tokens)
+        if received and received % CONTEXT_STEP == 0 and received < CUT_SHARE * tokens and not self._has_warned:
+            self._has_warned = True
+            log.warning(
+                "%s reports %d tokens for a prompt of about %d: its server seems to cut long prompts, so facts are "
+                "lost; raise its context length (num_ctx or OLLAMA_CONTEXT_LENGTH for Ollama)",
+                self.name,
+                received,
+                tokens,
+            )
         return reply
 
 
