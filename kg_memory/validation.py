@@ -141,7 +141,10 @@ def _adapter(kind: type) -> TypeAdapter[dict[str, Any]]:
 
 
 def validate_fields(owner: object, prefix: str = "") -> None:
-    """Validate each field of the dataclass instance *owner*, and convert it to its type: ``"7"`` to 7 for ``int``."""
+    """Validate each field of the dataclass instance *owner*, and convert it to its type: ``"7"`` to 7.
+
+    The instance is changed in place, even if it is frozen. Errors: `SettingsError`.
+    """
     try:
         values = _adapter(type(owner)).validate_python({each.name: getattr(owner, each.name) for each in fields(owner)})  # type: ignore[arg-type]
     except ValidationError as error:

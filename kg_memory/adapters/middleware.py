@@ -255,7 +255,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return f"{ASK}\n{section('facts', [fact_line(stale[0].fact, set())])}" if stale else ""
 
     def _recall(self, messages: Sequence[BaseMessage], turn: Turn, believed_at: Time | None = None) -> Flow[str]:
-        """Return text for the model: the profile of the person who asks, and search results for the last question."""
+        """Return text for the model: the asker's profile, and search results for the last question.
+
+        The text is "" if *messages* have no question, or if recalling is turned off.
+        """
         question = last_question(messages)
         if not self._recalls or question is None:
             return ""
@@ -271,7 +274,10 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return "\n\n".join(filter(None, (str(profile or ""), str(context))))
 
     def _recall_again(self, state: Any) -> Flow[str]:
-        """Return the text from the memory again for an interrupted turn that is resumed, as of its start."""
+        """Return the text from the memory again for an interrupted turn that is resumed, as of its start.
+
+        The text is "" if the first search failed, and a notice for the model if the memory is unavailable now.
+        """
         turn: Turn | None = state.get("kg_memory_turn")
         if turn is None or not turn["reached"]:
             return ""
@@ -342,14 +348,20 @@ class KGMemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return ToolMessage(UNREACHABLE, tool_call_id=call["id"], name=call["name"], status="error")
 
     def _log_or_raise(self, what: str, error: KGMemoryError) -> None:
-        """Log *error* if the agent can go on without the memory, as after an outage; else raise it."""
+        """Log *error* if the agent can go on without the memory, as after an outage; else raise it.
+
+        With ``on_error="raise"``, all errors are raised.
+        """
         if self._on_error == "raise" or not isinstance(error, (*UNAVAILABLE, InputError)):
             raise error
         logger.warning("the agent goes on, but its memory could not %s: %s", what, describe_error(error))
 
 
 def _add_recalled(request: ModelRequest[Any], recalled: str, place: PlaceOfText) -> ModelRequest[Any]:
-    """Return a copy of the model request with the text *recalled* inserted at *place*."""
+    """Return a copy of the model request with the text *recalled* inserted at *place*.
+
+    If the memory was unavailable in this turn, a notice is inserted instead. An empty text changes nothing.
+    """
     turn: Turn | None = request.state.get("kg_memory_turn")  # type: ignore[assignment]
     text = "" if turn is None else recalled if turn["reached"] else UNREACHABLE
     if not text:

@@ -162,7 +162,10 @@ def validate_search_options(
     template: Template | str | None = None,
     believed_at: Time | None = None,
 ) -> dict[str, Any]:
-    """Return the given search options that all integrations have in common. Errors: `InputError`."""
+    """Validate the search options that all integrations share; return those that are not None as a dict.
+
+    Errors: `InputError`.
+    """
     find_recipe(recipe)
     filters.parse_filter(where)
     find_template(template)

@@ -158,7 +158,10 @@ def _lift(links: Iterable[Sequence[int]], level: Level) -> list[tuple[int, ...]]
 
 
 def _group_entities(namespace: str, links: Links, communities: Level) -> list[_Part]:
-    """Return a record (id, member ids, hash of members and facts) for each of *communities*."""
+    """Return a record (id, member ids, hash of members and facts) for each of *communities*.
+
+    Members are ordered by their number of facts inside the community, highest first.
+    """
     group_of = {member: place for place, members in enumerate(communities) for member in members}
     inner: dict[int, list[str]] = defaultdict(list)
     shares: Counter[int] = Counter()
@@ -268,7 +271,7 @@ def _spread(near: Neighbours, labels: dict[int, int], rounds: int, *, stay: bool
 
 
 def _heaviest(near: dict[int, int], labels: dict[int, int], own: int | None = None) -> int:
-    """Return the label to which a node has most links; on a tie, *own* or else the smallest."""
+    """Return the label to which a node has most links; on a tie, *own* if it is tied, else the smallest."""
     weights: dict[int, int] = defaultdict(int)
     for node, links in near.items():
         weights[labels[node]] += links

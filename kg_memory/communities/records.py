@@ -157,7 +157,10 @@ def _to_community(row: Row) -> Community:
 
 
 def claim_refresh(interval: int) -> Flow[bool]:
-    """Return whether a refresh of communities is due: *interval* messages were added since the last refresh."""
+    """Return whether a refresh of communities is due: *interval* messages were added since the last one.
+
+    Of several concurrent callers, only one gets True.
+    """
     return bool((yield from write(cypher.CLAIM, interval=interval, now=(yield from now()))))
 
 

@@ -75,7 +75,10 @@ def summarise(state: CommunitiesState, settings: Settings) -> Flow[Update]:
 
 
 def _to_summary(group: EntityCluster, description: _Description, summaries: Mapping[str, Summary]) -> Summary:
-    """Return the record to store for the community *group*: its id, name, summary and fingerprint."""
+    """Return the record to store for the community *group*: its id, name, summary and fingerprint.
+
+    The fingerprint is "" if rules wrote a text that it rests on: then the next refresh asks the model again.
+    """
     name = display_name(description.name) or group["id"]
     text = " ".join(replace_unstorable(description.summary).split())
     rests_on_rules = any(summaries[id_]["fingerprint"] == "" for id_ in group["members"] if id_ in summaries)
@@ -159,7 +162,10 @@ def _describe(communities: Sequence[Parts], most: int) -> Flow[list[_Description
 
 
 def _describe_together(communities: Sequence[Parts]) -> Flow[dict[int, _Description]]:
-    """Ask the model about all *communities* at once; return ``{1: description, 2: ...}``, numbered from 1."""
+    """Ask the model about all *communities* at once; return ``{1: description, 2: ...}``, numbered from 1.
+
+    Communities that the answer omits or repeats are missing; ``{}`` if it is invalid. Errors: `ModelUnavailable`.
+    """
     whole = [items for [items] in communities]
     try:
         answer = yield from _ask(whole)
@@ -216,7 +222,10 @@ def _complete(answered: Description, items: Sequence[Item]) -> _Description:
 
 
 def pack_items(items: Sequence[Item], most: int) -> list[list[Item]]:
-    """Split *items* (texts for a prompt) into lists of at least two items and at most about *most* bytes."""
+    """Split *items* into lists of two or more (the last may have one) and at most about *most* bytes.
+
+    A text longer than ``most // SHARE`` bytes is cut.
+    """
     parts: list[list[Item]] = [[]]
     size = 0
     for whole in items:

@@ -22,7 +22,10 @@ from kg_memory.validation import validate_count
 
 
 def read_changes(since: int, until: int | None, limit: int, *, latest: bool = False) -> Flow[list[Change]]:
-    """Return at most *limit* changes of facts recorded from *since* to before *until*, earliest first."""
+    """Return at most *limit* changes of facts recorded from *since* to before *until*, earliest first.
+
+    Times are microseconds; *until* None is now. *latest* keeps the latest of too many changes, not the earliest.
+    """
     limit = validate_count("limit", limit)
     end = (yield from now()) + 1 if until is None else until
     # A change consists of at most two beliefs, so 2 * limit are enough.

@@ -181,7 +181,10 @@ def _amounts(sure: Usage, count: int, past: Row | None, follow_ups: FollowUps) -
 
 
 def _range(sure: float, likely: float, follows: float, most: float) -> Range:
-    """Return the lowest, likely and highest number of tokens, including follow-up questions."""
+    """Return the lowest, likely and highest number of tokens, including follow-up questions.
+
+    *sure* (highest) and *likely* exclude follow-up questions; *follows* (likely) and *most* are only these.
+    """
     low = min(sure * 0.7, likely) if follows else likely
     return Range(low=round(low), likely=round(likely + follows), high=round(max(sure, likely) + most))
 

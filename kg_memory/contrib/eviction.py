@@ -44,7 +44,10 @@ EXPIRED, REASON = "expired messages", "they had expired"
 
 @dataclass(slots=True)
 class Sweep:
-    """The state of one eviction run: its settings, and the ids of what was evicted so far."""
+    """The state of one eviction run: its settings, and the ids of what was evicted so far.
+
+    Facts that ended before `before` are evicted. `time` is the start; both are microseconds since the epoch.
+    """
 
     time: int
     before: int
@@ -152,7 +155,10 @@ def _evict_orphans(sweep: Sweep) -> Flow[None]:
 
 
 def _evict_surplus(sweep: Sweep, most: int) -> Flow[None]:
-    """Evict entities until at most *most* are left in the search indexes, those with the fewest facts first."""
+    """Evict entities until at most *most* are left in the search indexes, fewest current facts first.
+
+    Entities without facts are deleted; those that changed meanwhile or have a fact in review stay.
+    """
     evicted = set(sweep.entities) if sweep.dry_run else set[str]()
     surplus = (yield from fetch(KEPT))[0]["n"] - len(evicted) - most
     least: list[Row] = []
@@ -179,7 +185,10 @@ def _evict_facts(sweep: Sweep, facts: Sequence[Row], *, active: bool = False) ->
 
 
 def _evict(sweep: Sweep, evicted: list[str], rows: Sequence[Row], query: str, **params: Any) -> Flow[None]:
-    """Run *query*, Cypher that evicts nodes, on batches of *rows*; append the ids of the evicted nodes to *evicted*."""
+    """Run the Cypher *query*, which evicts nodes, on batches of *rows*; append their ids to *evicted*.
+
+    A dry run runs no query, and appends all ids.
+    """
     if sweep.dry_run:
         listed = set(evicted)
         sweep.add(evicted, [row for row in rows if row["id"] not in listed])

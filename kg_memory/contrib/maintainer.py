@@ -101,7 +101,10 @@ class Maintainer:
             logger.warning("maintenance of a namespace failed, retrying later: %s", describe_error(error))
 
     async def _work_while(self, lease: Lease, namespace: str) -> bool:
-        """Run `_work` for *namespace*, and return True when it ends."""
+        """Run `_work` for *namespace*; return True when it ends, or False if *lease* is lost before.
+
+        If the lease is lost, the work is cancelled.
+        """
         work = asyncio.ensure_future(self._work(namespace))
         try:
             while not (await asyncio.wait((work,), timeout=self._maintenance.lease_seconds / RENEWALS))[0]:

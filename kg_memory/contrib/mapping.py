@@ -84,7 +84,10 @@ def _read_mapping(row: object, number: int) -> Values:
 
 
 def _read_value(value: Any) -> Any:
-    """Parse *value* if it is a path: ``"$.jobs[*].from" -> ("jobs", None, "from")``."""
+    """Parse *value* if it is a path: ``"$.jobs[*].from" -> ("jobs", None, "from")``.
+
+    Other values are unchanged, but ``$$`` at the start of a text becomes ``$``. Errors: `InputError`.
+    """
     if not isinstance(value, str) or not value.startswith("$"):
         return value
     if value.startswith("$$"):
@@ -127,7 +130,10 @@ def _take_item(value: Any, prefix: Path, place: int) -> Any:
 
 
 def _look_up(value: Any, record: Any) -> Any:
-    """Return the value in *record* at the path *value*: ``("jobs", 0) -> record["jobs"][0]``."""
+    """Return the value in *record* at the path *value*: ``("jobs", 0) -> record["jobs"][0]``.
+
+    `_MISSING` if the path leads nowhere. A value that is not a path is returned unchanged.
+    """
     if not isinstance(value, tuple):
         return value
     for step in value:

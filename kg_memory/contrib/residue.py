@@ -48,7 +48,10 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(slots=True)
 class Traces:
-    """Data of deleted messages to search for: their ids, words, names, quotes and vectors."""
+    """Data of deleted messages to search for: their ids, words, names, quotes and vectors.
+
+    `quotes` are hashes of 8 consecutive words. `texts` maps ids of redacted messages to their redacted texts.
+    """
 
     ids: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)

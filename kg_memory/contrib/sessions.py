@@ -49,7 +49,10 @@ SESSION = load_prompt(__package__, "session", SessionNotes, "notes", "messages")
 
 
 def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episode]:
-    """Return the messages that the next summary of a conversation covers, earliest first."""
+    """Return the messages that the next summary of a conversation covers, earliest first.
+
+    *messages* are latest first. Only those after the summary *last* are chosen, up to `LONGEST` characters.
+    """
     chosen: list[Episode] = []
     room = LONGEST
     for message in messages:
@@ -63,7 +66,10 @@ def choose_new(messages: Sequence[Episode], last: Episode | None) -> list[Episod
 
 
 def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -> Flow[Episode | None]:
-    """Summarise the new messages of the conversation *thread*, and return the stored summary."""
+    """Summarise the new messages of the conversation *thread*, and return the stored summary.
+
+    If fewer than *least* messages are new, the previous summary is returned. None if there is no summary.
+    """
     conversation = {"thread": thread}
     summaries = yield from read_episodes(1, 0, where={**conversation, "source": SESSION_SOURCE})
     last = summaries[0] if summaries else None
@@ -72,7 +78,10 @@ def summarise_session(engine: Engine, thread: str, least: int, namespace: str) -
 
 
 def _summarise(engine: Engine, new: Sequence[Episode], last: Episode | None, namespace: str) -> Flow[Episode | None]:
-    """Ask the model to summarise the *new* messages and the previous summary *last*; store and return the result."""
+    """Ask the model to summarise the *new* messages and the summary *last*; store and return the result.
+
+    None if the model writes no notes, or a message was forgotten meanwhile. Errors: `InputError`.
+    """
     if engine.driver.model.by_rules:
         raise InputError("a summary needs a model, but this memory reads offline by rules; open it with a model")
     shown = [_show(message) for message in new]

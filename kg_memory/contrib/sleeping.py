@@ -71,7 +71,10 @@ def why_awake(database: Database, namespace: str) -> str:
 
 
 def sleep(database: Database, namespace: str) -> Flow[bool]:
-    """Pack the graph of *namespace* into a compressed string; return whether it was unpacked before."""
+    """Pack the graph of *namespace* into a compressed string; return whether it was unpacked before.
+
+    Errors: `InputError` if that is not possible now.
+    """
     return work(partial(_sleep, database, namespace))
 
 

@@ -223,7 +223,10 @@ class Database:
         return "\n".join(self.command("GRAPH.EXPLAIN", key, wire.prepend_parameters(cypher, params), at=key) or ())
 
     def namespaces(self, state: wire.State | None = None, *, reachable: bool = False) -> list[str]:
-        """Return the namespaces that have a graph, sorted; a very long name appears as its hash (see `graph_key`)."""
+        """Return the namespaces that have a graph, sorted; a very long name appears as its hash.
+
+        Errors: `DatabaseUnavailable` if a server cannot be reached; with *reachable*, only if none can.
+        """
         keys, problems = set[str](), list[DatabaseUnavailable]()
         for server in (servers := self._connect().all()):
             try:
@@ -244,7 +247,10 @@ class Database:
         return counts
 
     def versions(self) -> dict[str, int]:
-        """Return the version of FalkorDB on each server by its address: ``{"host:6379": 42201}`` for 4.22.1."""
+        """Return the version of FalkorDB on each server by its address: ``{"host:6379": 42201}`` for 4.22.1.
+
+        Errors: `DatabaseVersionError` for a server without FalkorDB or with one that is too old; `DatabaseUnavailable`.
+        """
         return {server.address: self._check_version(server) for server in self._connect().all()}
 
     def delete(self, key: str) -> None:

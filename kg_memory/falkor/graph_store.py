@@ -107,12 +107,19 @@ class GraphStore:
             raise EmbeddingMismatch("the graph has no vector index; run `kg-memory reembed` to create it") from error
 
     def command(self, *words: str | int, at: str, replica: bool = False) -> Flow[Any]:
-        """Send a Redis command, given as *words*, to the server that holds the key *at*, and return the reply."""
+        """Send a Redis command, given as *words*, to the server that holds the key *at*, and return the reply.
+
+        With *replica*, send it to the replica; the result is None if there is no replica.
+        """
         database = self.database.replica if replica else self.database
         return None if database is None else (yield from database.command_flow(*words, at=at))
 
     def fit(self, key: str, *, write: bool) -> bool:
-        """Check or create the indices of the graph *key*, and return whether the graph exists."""
+        """Check or create the indices of the graph *key*, and return whether the graph exists.
+
+        With *write*, a missing graph is created. Errors: `EmbeddingMismatch` for vectors of another model,
+        `SchemaError` for a graph of another version.
+        """
         dimension, name = self.vectors.length or None, self.vectors.name
         try:
             if write and name != schema.ANY_MODEL:

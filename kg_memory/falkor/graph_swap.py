@@ -81,7 +81,7 @@ class ShadowGraph:
         return self._execute() is not None
 
     def replace(self, key: str) -> bool:
-        """Replace the graph *key* by this shadow graph in one atomic rename; return False if it changed meanwhile."""
+        """Replace the graph *key* by this one in one atomic rename; False if it is watched and was changed."""
         return self._execute("RENAME", self.key, key) is not None
 
     def _execute(self, *command: str) -> Any:

@@ -155,7 +155,7 @@ def to_community(community: Row, score: float | None = None) -> graph.Community:
 
 
 def to_remark(row: Row) -> graph.Remark:
-    """Convert a result map to a `Remark`: a note that a fact stated by a message has ended or is disputed."""
+    """Convert a result map to a `Remark`: a fact of a message has ended, is disputed or was refused."""
     fields = {name: row[name] for name in ("kind", "sentence", "by", "by_source_id")}
     precision: graph.Precision = row["precision"] or "instant"
     end = {"at": show_local(row["until"], precision, row["said"]), "precision": precision}

@@ -100,7 +100,10 @@ def fill_pipeline(client: Any, commands: Iterable[Sequence[str | int]]) -> Any:
 
 
 def settle_reply(replies: list[Any], replicas: int) -> Any:
-    """Return the reply to the actual command from *replies*, all replies of a pipeline; raise it if it is an error."""
+    """Return the reply to the actual command among *replies* of a pipeline, or raise it if it is an error.
+
+    Errors: also `DatabaseUnavailable` if fewer than *replicas* replicas stored the write.
+    """
     reply = replies[-2 if replicas else -1]
     if isinstance(reply, Exception):
         raise reply
@@ -123,7 +126,10 @@ _INTEGER, _NUMBER = 3, 5
 
 
 def decode_rows(answer: Sequence[Any]) -> list[Row]:
-    """Convert a query's reply in FalkorDB's compact form to a list of rows: ``[{"id": "f1"}, ...]``."""
+    """Convert a query's reply in FalkorDB's compact form to a list of rows: ``[{"id": "f1"}, ...]``.
+
+    Errors: the error that ended the query; `TypeError` for a column with a node, relation or path.
+    """
     for part in (answer[0], answer[-1]):
         if isinstance(part, Exception):
             raise part
@@ -181,7 +187,7 @@ State = Literal["awake", "asleep"]
 
 
 def list_graphs(client: Any, prefix: str, state: State | None) -> list[str]:
-    """Return the keys of the graphs on the server of *client* that begin with *prefix*; None for *state*: all."""
+    """Return the keys of the server's graphs in *state* (None: in any) that begin with *prefix*."""
     awake = () if state == "asleep" else client.execute_command("GRAPH.LIST")
     asleep = () if state == "awake" else client.scan_iter(f"{prefix}*", 1000, "STRING")
     return [key for key in chain(awake, asleep) if key.startswith(prefix)]
@@ -254,7 +260,10 @@ class PipelinedReads:
         self._batches = threading.Semaphore(connections // LANES)
 
     def run(self, client: redis.Redis, key: str, queries: QueryBatch) -> list[Any]:
-        """Run *queries* on the graph *key* and return the answers in order; an error is the answer to its query."""
+        """Run *queries* on the graph *key*; return the answers in order: for a failed query, its error.
+
+        Errors: redis-py's, if the server is lost.
+        """
         with self._deal(queries) as lanes:
             return _run_lanes(client.connection_pool, key, lanes)
 

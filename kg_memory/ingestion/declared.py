@@ -196,7 +196,10 @@ def to_content(facts: Sequence[DeclaredFact], record: object = None) -> str:
 
 
 def complete_content(content: str) -> str:
-    """Add a sentence to each fact without one in *content*, the JSON of declared facts; return the new JSON."""
+    """Add a sentence to each fact without one in *content*, JSON of declared facts; return the new JSON.
+
+    Errors: `InputError` for content that declares no facts.
+    """
     return to_content(parse_content(content), json.loads(content).get("record"))
 
 

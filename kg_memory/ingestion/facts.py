@@ -151,7 +151,10 @@ def state_facts(
 
 
 def _predicate_of(fact: ExtractedFact, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return the predicate to store for *fact*: the canonical one, but a plan keeps the model's."""
+    """Return the predicate to store for *fact*: the canonical one, but a plan keeps the model's.
+
+    So does an event whose canonical predicate is in the present tense.
+    """
     name = predicate_name(fact.predicate)
     meaning = meanings[name]
     if name != meaning.name and (fact.kind == "plan" or (fact.kind == "event" and is_present(meaning.name))):

@@ -98,7 +98,7 @@ def _turns_before(draft: Draft) -> list[str]:
 
 
 def without_contexts(content: str) -> str:
-    """Return *content* with each context that this memory put into a prompt replaced by spaces."""
+    """Return *content* with each context of this memory replaced by spaces; its length stays the same."""
     for mark in SUPPLIED:
         content = _blank_sections(content, mark)
     return _ZEPH.sub(lambda match: " " * len(match[0]), content)

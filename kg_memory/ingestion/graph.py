@@ -76,9 +76,10 @@ def make_pipeline(driver: Driver[Any], settings: Settings, *, received: bool = F
 
 
 def note_failure(state: Row, step: str, error: Exception, stumbled: bool) -> Flow[str | None]:  # noqa: FBT001
-    """Mark the episode in *state* as failed at *step* with *error*; return its new status, or None.
+    """Mark the episode in *state* as failed at *step* with *error*; return its new status.
 
-    *stumbled*: the step's own code failed, not a server, so the stored answers of the model are deleted.
+    None, and nothing is written, if the database failed. *stumbled*: the step's own code failed, not a server, so the
+    stored answers of the model are deleted.
     """
     if "episode" in state and not isinstance(error, DatabaseError):
         answers_kept = not stumbled or isinstance(error, OUTAGES)

@@ -218,7 +218,10 @@ _DENIAL = re.compile(
 
 
 def _with_plans(verdict: PairVerdict, fact: StatedFact, candidate: CandidateFact) -> PairVerdict:
-    """Return *verdict*, changed if one of the facts is a plan: "fulfilled", "dropped", "replaced"."""
+    """Return *verdict*, changed from "supersedes" if one of the facts is a plan.
+
+    An earlier plan is "fulfilled", "dropped" or "replaced". A later plan does not end a fact: "complements".
+    """
     if verdict.verdict != "supersedes":
         return verdict
     is_later = candidate.stated_at <= fact.stated_at

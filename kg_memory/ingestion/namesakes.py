@@ -146,7 +146,7 @@ def find_evidence(mention: EntityMention, same: Candidate, draft: Draft) -> Evid
 def doubt_namesakes(
     draft: Draft, candidates: Mapping[int, list[Candidate]], same: Mapping[int, Candidate], settings: Settings
 ) -> Flow[dict[int, list[Candidate]]]:
-    """Mark stored entities in *candidates* that have the name of a mention but may be another entity."""
+    """Return *candidates*, with marks on entities that have a mention's name but may be another entity."""
     marked = {index: list(own) for index, own in candidates.items()}
     homonyms = (PERSON, settings.entity_types[0].name.casefold())
     evidence: dict[int, Evidence] = {}
@@ -171,7 +171,7 @@ def speaks(mention: EntityMention, draft: Draft) -> bool:
 
 
 def mark_other_speakers(name: str, candidates: Sequence[Candidate]) -> Flow[list[Candidate]]:
-    """Mark the stored entities in *candidates* that spoke under another name than *name* as `apart`."""
+    """Return *candidates*, with the mark `apart` on those that spoke under another name than *name*."""
     ids = [candidate["id"] for candidate in candidates if alias_key(name) not in alias_keys(candidate)]
     spoken = {row["id"] for row in (yield from fetch(queries.SPEAKERS, ids=ids))} if ids else set()
     return [{**own, "apart": True, "speaks": True} if own["id"] in spoken else own for own in candidates]
@@ -320,7 +320,10 @@ def _owner_in_facts(mention: EntityMention, by_name: Mapping[str, EntityMention]
 
 
 def name_speaker(mentions: Sequence[EntityMention], draft: Draft) -> tuple[EntityMention, ...]:
-    """Mark in *mentions* the name by which speakers introduce themselves ("My name is Ann")."""
+    """Return *mentions*, with a mark on the name by which the speaker introduces themselves ("I'm Ann").
+
+    If that name is not in *mentions*, it is added.
+    """
     key = canonical_name(draft.episode.speaker or "")
     speaker = next((mention for mention in mentions if key and canonical_name(mention.name) == key), None)
     name = _find_own_name(mentions, speaker, draft.episode.text[:SHORT]) if speaker else None

@@ -107,7 +107,8 @@ def date_words(at: int) -> str:
 def share_words(thread: Iterable[Row]) -> Shares:
     """Return the neighbours of each message with their weights: ``{"e1": {"e2": 2, "e3": 1}}``.
 
-    A message is also indexed under the words of its neighbours, two before and two after it.
+    A message is also indexed under the words of its neighbours, two before and two after it. *thread*: all messages of
+    a conversation, in the order of arrival.
     """
     present: list[tuple[int, int, str]] = []
     shares: Shares = {}

@@ -157,7 +157,7 @@ def certain(mention: EntityMention, candidates: Candidates, settings: Settings) 
 
 
 def doubt_known(draft: Draft, candidates: ByMention, settings: Settings) -> Flow[dict[int, list[Candidate]]]:
-    """Mark stored entities in *candidates* that have a mention's name but may be somebody else."""
+    """Return *candidates*, with marks on entities that have a mention's name but may be somebody else."""
     same: dict[int, Candidate] = {}
     for index, mention in enumerate(draft.mentions):
         candidate = certain(mention, candidates.get(index, ()), settings)
@@ -216,7 +216,10 @@ def _ask(draft: Draft, unsure: ByMention) -> Flow[dict[int, EntityMatch]]:
 def resolve_all(
     draft: Draft, candidates: ByMention, identities: Mapping[int, EntityMatch], settings: Settings
 ) -> tuple[ResolvedEntity, ...]:
-    """Return one entity for each mention: the stored entity if the match is certain, else a new one."""
+    """Return the entities of all mentions: the stored one if the match is certain, else a new one.
+
+    Equal entities are merged, so there may be fewer than mentions.
+    """
     resolved: list[ResolvedEntity] = []
     for new, mention in enumerate(draft.mentions):
         resolved.append(_resolve(mention, candidates.get(new, ()), identities.get(new), draft, settings))

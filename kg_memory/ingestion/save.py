@@ -44,7 +44,8 @@ NOTHING_READ: Update = {"entities": (), "facts": (), "revision": Revision()}
 def save(draft: Draft, settings: Settings) -> Flow[Update]:
     """Step 9 of ingestion: write all results about the message in one atomic query, and mark it as done.
 
-    `retry_from` in the result is the step to repeat from after a conflict with another writer, or None.
+    `retry_from` in the result is the step to repeat from: for the next part of a long message, after a conflict with
+    another writer or after a deletion; else None. Errors: `DatabaseUnavailable` after `MOST_CONFLICTS` conflicts.
     """
     saved_at, stale = yield from _write(draft, settings)
     written = stale is not None

@@ -272,7 +272,10 @@ def find_answers(state: Row, model: str) -> GraphCache | None:
 
 
 def ask_about(draft: Draft, make: Callable[[Draft], Ask]) -> Flow[Any]:
-    """Ask the model the question ``make(draft)`` about a message; if it refuses, once more without its context."""
+    """Ask the model the question ``make(draft)``; if it refuses, once more without the previous messages.
+
+    Errors: `ModelError`.
+    """
     try:
         return (yield make(draft))
     except ModelError as error:

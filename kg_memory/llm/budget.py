@@ -105,7 +105,10 @@ class Account:
             )
 
     def begin_write(self, at: int) -> Usage:
-        """Return the usage to add to the database now; if the write fails, call `undo_write`."""
+        """Return the usage to add to the database now; if the write fails, call `undo_write`.
+
+        *at*: the time of the write, in microseconds since the epoch.
+        """
         with self._lock:
             usage, self._unwritten = self._unwritten, NOTHING
             if usage != NOTHING:

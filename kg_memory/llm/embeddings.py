@@ -117,7 +117,7 @@ def _in_order(response: Any) -> Any:
 
 @cache
 def http_clients() -> Mapping[str, Any]:
-    """Return HTTP clients for OpenAI's client classes that follow no redirects to other servers."""
+    """Return HTTP clients that follow no redirects, as keyword arguments for OpenAI's client classes."""
     import httpx  # noqa: PLC0415 - slow to import
     import openai  # noqa: PLC0415 - slow to import
     from langchain_openai import ChatOpenAI  # noqa: PLC0415 - slow to import
@@ -277,7 +277,7 @@ class ReliableEmbeddings:
         return True
 
     def _embed(self, texts: Sequence[str], *, query: bool) -> Flow[list[Vector]]:
-        """Return one vector of length 1 for each of *texts*; with *query*, for a question of a waiting user.
+        """Return one vector of length 1 for each of *texts*; with *query*, retry less often, as a user waits.
 
         Errors: `EmbeddingUnavailable`, `EmbeddingError`, or `SettingsError` for a wrong key, name or URL.
         """

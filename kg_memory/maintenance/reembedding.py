@@ -55,9 +55,10 @@ RETURN size(gone) AS n
 
 
 def reembed(driver: FalkorDriver, namespace: str, progress: Callable[[int, int], None] | None = None) -> int:
-    """Compute every embedding vector of *namespace* again with the driver's embedding model; return how many.
+    """Compute all embedding vectors of *namespace* again with the driver's model; return how many.
 
-    Errors: `InputError`, `SchemaError`.
+    The namespace cannot be opened until all are done; after an interruption, call it again. Errors: `InputError`,
+    `SchemaError`.
     """
     database, key = driver.store.database, graph_key(namespace)
     meta = database.query(key, schema.READ_META, {}, write=False)

@@ -156,7 +156,10 @@ class Group:
 def verb(
     flow: Callable[Concatenate[G, P], Flow[T]],
 ) -> tuple[Callable[Concatenate[G, P], T], Callable[Concatenate[G, P], Coroutine[Any, Any, T]]]:
-    """Return two methods, sync and async, that run the generator method *flow*."""
+    """Return two methods, sync and async, that run the generator method *flow*.
+
+    Their keyword argument ``namespace`` selects the graph; of several namespaces, the first.
+    """
     name = flow.__name__.removeprefix("_")
     takes_several = "Sequence" in str(flow.__annotations__.get("namespace"))
 

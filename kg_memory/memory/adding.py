@@ -48,7 +48,7 @@ State = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of adding many episodes, passed to the callback *progress* after each episode."""
+    """The progress of adding many episodes, passed to the callback ``progress`` after each episode."""
 
     done: int
     total: int | None
@@ -164,7 +164,10 @@ def add_inputs(engine: Engine, states: Iterable[State], namespace: str, tally: T
 def read_inputs(
     engine: Engine, states: Iterable[State], namespace: str, tally: Tally, window: Window | None = None
 ) -> Flow[None]:
-    """Save episodes and extract their facts in batches; add the result of each to *tally*."""
+    """Save episodes and extract their facts in batches; add the result of each to *tally*.
+
+    After an error of a model or budget, the other episodes are saved for later, and the error is raised.
+    """
     window, states, begun = window or Window(engine.settings.parallel), iter(states), list[str]()
     try:
         for state in states:
@@ -304,7 +307,10 @@ def result_of_saving(state: State) -> AddResult:
 
 
 def result_of_failure(engine: Engine, state: State, began: int, error: KGMemoryError) -> Flow[AddResult]:
-    """Return the result for a saved episode whose facts could not be extracted because of *error*."""
+    """Return the result for a saved episode whose facts could not be extracted because of *error*.
+
+    Raises *error* if the episode was not saved, or did not cause it (the model is unreachable).
+    """
     saved_id = state.get("saved_id")
     about_it = isinstance(error, UNREADABLE) or (saved_id is not None and isinstance(error, InputError))
     if not about_it or (isinstance(error, OUTAGES) and not isinstance(error, BudgetSpent)):

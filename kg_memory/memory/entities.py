@@ -310,14 +310,20 @@ def _neighbours(near: Neighbourhood, own: set[str], limit: int) -> tuple[Neighbo
 
 
 def find_named(argument: str, name: str) -> Flow[dict[str, rows.Row]]:
-    """Return the stored entities with the name or alias *name*, or else with that id, as ``{id: row}``."""
+    """Return the stored entities with the name or alias *name*, or else with that id, as ``{id: row}``.
+
+    Errors: `InputError` if *name* is not text.
+    """
     name = replace_unstorable(validate_name(argument, name, NAME_HINT))
     called = (yield from fetch(queries.CALLED, alias=alias_key(name))) or (yield from fetch(ENTITIES_BY_ID, ids=[name]))
     return {row["entity"]["id"]: row["entity"] for row in called}
 
 
 def _follow_links(links: Sequence[rows.Row], reached: set[str], came: Came) -> list[str]:
-    """Return the entities newly reached by one step of a breadth-first path search along *links*."""
+    """Return the entities newly reached by one step of a breadth-first path search along *links*.
+
+    They are also added to *reached* and, as ``{entity id: (previous entity id, fact id)}``, to *came*.
+    """
     new: list[str] = []
     for link in links:
         for end in sorted(link["ends"]):

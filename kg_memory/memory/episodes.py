@@ -260,7 +260,10 @@ def read_oldest(statuses: Iterable[EpisodeStatus], limit: int, skip: int = 0) ->
 
 
 def reopen(statuses: Iterable[EpisodeStatus], ids: Iterable[str] | None = None) -> Flow[list[Episode]]:
-    """Mark stored messages that have one of *statuses* as unread, so that their facts are extracted again."""
+    """Mark stored messages that have one of *statuses* as unread, so that their facts are extracted again.
+
+    *ids* None: all but skipped prompt injections. Errors: `InputError` if one of *ids* has another status.
+    """
     names = [str(status) for status in statuses]
     chosen = None if ids is None else set(validate_names("episodes", ids, "the ids of episodes"))
     stored = yield from read_oldest(statuses, MAX_COUNT)

@@ -133,7 +133,10 @@ def _latest_first_key(row: Row) -> tuple[int, str, str]:
 
 
 def _parse_cursor(after: str | None) -> dict[str, Any]:
-    """Decode a page cursor to query parameters ``{"place": time, "fact": id, "belief": id}``."""
+    """Decode a page cursor to query parameters ``{"place": time, "fact": id, "belief": id}``.
+
+    None is the first page. Errors: `InputError` for an invalid cursor.
+    """
     if after is None:
         return {"place": OPEN_END, "fact": "", "belief": ""}
     try:
@@ -149,7 +152,10 @@ def _parse_cursor(after: str | None) -> dict[str, Any]:
 
 
 def read_consequences(fact: str, limit: int, window: Window | None, believed_at: int | None) -> Flow[list[Consequence]]:
-    """Return at most *limit* facts that depend on *fact* (an id), directly or through others, nearest first."""
+    """Return at most *limit* facts that depend on *fact* (an id), directly or indirectly, nearest first.
+
+    Errors: `InputError` if *fact* is not stored.
+    """
     root, limit = validate_fact_id(fact), validate_count("limit", limit)
     if not (yield from fetch(premises.STORED, ids=[root])):
         raise missing_fact(fact)

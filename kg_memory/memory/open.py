@@ -51,7 +51,10 @@ all pairs of facts about one person in LoCoMo are below 0.85."""
 
 
 class NoModel:
-    """Placeholder for the language model and the embedding model in a memory that is opened without models."""
+    """Placeholder for the language model and the embedding model in a memory without models.
+
+    Each call raises `ModelUnavailable` or `EmbeddingUnavailable` with the text *why*.
+    """
 
     name = schema.ANY_MODEL
     by_rules = False

@@ -13,7 +13,7 @@ LEFT_OUT = frozenset({"", "null", "none", "undefined", "n/a"})
 
 
 def is_left_out(value: object) -> bool:
-    """Return whether *value* means that an optional argument is missing: None, blank text, ``"null"``, ``"none"``."""
+    """Return whether *value* stands for a missing argument, such as None, blank text or ``"null"``."""
     return value is None or (isinstance(value, str) and value.strip().casefold() in LEFT_OUT)
 
 

@@ -81,7 +81,10 @@ UNLIKELY, NO = 0.2, 0.1
 
 
 def read_baseline(model: str, count: int, *, all_read: bool) -> Flow[Row]:
-    """Return the mean cosine distance of two stored messages, and some speakers, from a sample of messages."""
+    """Return the mean cosine distance of stored messages, and some speakers, from a sample of messages.
+
+    ``{"distance": 0.4, "speakers": ["Ann"]}``; the distance is None for fewer than two messages.
+    """
     version = (model, min(count, SAMPLE), growth(count)) if all_read else None
     rows = yield from read_once(version, features.SPREAD, sample=SAMPLE)
     return rows[0] if rows else {"distance": None, "speakers": []}

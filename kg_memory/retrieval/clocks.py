@@ -43,7 +43,10 @@ WORDS = 2000
 
 
 def find_time(question: SearchQuery) -> Flow[QuestionTime]:
-    """Return the time that *question* asks about, from its parameters or words such as "in May"; by default, now."""
+    """Return the time that *question* asks about, by its parameters or words ("in May"); by default, now.
+
+    Errors: `InputError` for an invalid parameter.
+    """
     time = yield from now()
     believed_at = parse_moment("believed_at", question.believed_at, time)
     window = parse_window(question.as_of, question.during, time)
@@ -57,7 +60,10 @@ def find_time(question: SearchQuery) -> Flow[QuestionTime]:
 
 
 def parse_moment(name: str, value: UserTime, time: int) -> int:
-    """Parse *value*, such as "2024-05", and return its start in microseconds since the epoch; None gives *time*."""
+    """Parse *value*, such as "2024-05"; return its start in microseconds (epoch); None gives *time*.
+
+    Errors: `InputError`, also for a period without a start.
+    """
     if value is None:
         return time
     start = _parse_interval(name, value, time).start
@@ -67,7 +73,10 @@ def parse_moment(name: str, value: UserTime, time: int) -> int:
 
 
 def parse_window(as_of: UserTime, during: object, time: int) -> Window | None:
-    """Return the period ``(since, until)`` of `as_of` or `during`, in microseconds; None if both are None."""
+    """Return the period ``(since, until)`` of *as_of* or *during*, in microseconds; None if both are None.
+
+    Errors: `InputError` if both are given, one is not a time, or the period is empty.
+    """
     if during is None:
         if as_of is None:
             return None
@@ -324,7 +333,7 @@ def _find_absent(rows: Iterable[Row], point: Point) -> Flow[set[tuple[str, int]]
 
 
 def _has_ended(row: Row, point: Point) -> bool:
-    """Return whether *row*, a fact in one of its periods, is a state that has ended by *point*.
+    """Return whether *row*, a fact in one of its periods, is a reviewed state that has ended by *point*.
 
     A state lasts: "Ann lives in Oslo", but not "Ann moved".
     """

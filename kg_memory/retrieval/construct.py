@@ -210,7 +210,10 @@ def _to_value(kind: Kind, row: Row, score: float | None = None) -> Any:
 def _add_remarks(
     episodes: Sequence[Episode], stored: Mapping[str, Row], question: SearchQuery, found: Found
 ) -> Flow[list[Episode]]:
-    """Add remarks ("no longer so since May"), and the questions that they answer, to the messages *episodes*."""
+    """Add remarks ("no longer so since May") to the messages *episodes*.
+
+    Messages to which remarks refer, and answers to questions, are inserted; as many are dropped at the end.
+    """
     # A question is shown with its answer in a context only, and only hits of the search are known to pass a filter.
     asked = pair_turns(episodes, stored) if question.max_tokens and not question.where else {}
     answers = {pair.episode: id_ for id_, pair in asked.items()}

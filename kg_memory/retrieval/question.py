@@ -143,7 +143,7 @@ class QuestionTime:
 class Found(QuestionTime):
     """The result of the search step: the candidates of each kind, and the time of the question.
 
-    `relevance`: the probability that the memory has an answer. `degraded`: why vectors were not searched, or None.
+    `relevance`: the probability of an answer, None if unknown. `degraded`: why vectors were not searched, or None.
     """
 
     hits: Mapping[Kind, Hits]

@@ -74,9 +74,9 @@ class ByRecency(Part):
 
 
 def prefer_newer(ranking: Ranking, ages: Mapping[str, float], rate: float) -> list[Scored]:
-    """Return *ranking* with newer results raised: ``min(score + 1 / (1 + age * rate), 2 * score) / 2``, best first.
+    """Return *ranking* with newer results raised: ``min(score + 1 / (1 + age * rate), 2 * score) / 2``.
 
-    *ages*: in days, by id.
+    *ages*: in days, by id. The score of an id without an age is halved.
     """
     boosts = {id_: 1 / (1 + max(age, 0.0) * rate) for id_, age in ages.items()}
     scores = {id_: clamp(score) for id_, score in ranking}

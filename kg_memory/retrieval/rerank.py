@@ -213,7 +213,10 @@ def _rows_with_entities(table: Table, kinds: Iterable[Kind]) -> Iterator[tuple[d
 
 
 def _add_hops(table: Table, start: Sequence[str], max_hops: int, instants: Instants) -> Flow[None]:
-    """Set ``row["hops"]`` of each search result in *table*: its distance from the entities *start*, in facts."""
+    """Set ``row["hops"]`` of each result in *table*: its distance from the entities *start*, in facts.
+
+    None if the distance is over *max_hops*.
+    """
     targets = {id_ for _, entities in _rows_with_entities(table, KINDS) for id_ in entities}
     hops = yield from count_hops(start, targets, max_hops, instants)
     for row, entities in _rows_with_entities(table, KINDS):
@@ -239,7 +242,10 @@ def count_hops(
 
 
 def _add_mentions(table: Table, key: str | None) -> Flow[None]:
-    """Set ``row["mentions"]`` of each search result in *table*: how many messages mention its entities."""
+    """Set ``row["mentions"]`` in *table*, except of facts: how often messages mention a result's entities.
+
+    *key*: count only the messages of this conversation; None counts all.
+    """
     kinds = [kind for kind in table if kind != "facts"]
     ids = sorted({id_ for _, entities in _rows_with_entities(table, kinds) for id_ in entities})
     mentions = fetch(cypher.MENTIONED_IN, thread_key=key) if key else fetch(cypher.MENTIONED, ids=ids)
@@ -279,7 +285,10 @@ def _similarities(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 
 def _add_answers(table: Table, best: Mapping[Kind, Sequence[str]], view: QuestionView) -> Flow[None]:
-    """Set ``row["answer"]`` of the results *best*: a cross-encoder's score of how well the text answers, 0 to 1."""
+    """Set ``row["answer"]`` of the results *best*: a cross-encoder's score of the text, from 0 to 1.
+
+    None for a result without a text.
+    """
     answers = yield from in_step(fetch(TEXTS[kind], ids=ids, length=LONGEST) for kind, ids in best.items())
     texts: dict[str, str] = {}
     for kind, rows in zip(best, answers, strict=True):

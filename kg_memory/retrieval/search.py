@@ -269,7 +269,10 @@ def _look_up(question: SearchQuery, time: QuestionTime) -> Flow[Lookup | None]:
 
 
 def _embed(lookup: Lookup, recipe: Recipe) -> Flow[Lookup]:
-    """Return *lookup* with the embeddings of its question, or with `degraded`, the error of the model."""
+    """Return *lookup* with the embeddings of its question, or with `degraded`, the error of the model.
+
+    Errors: `EmbeddingMismatch`; the error of the model if *recipe* searches only by meaning.
+    """
     if not any(recipe.weights(kind).meaning for kind in KINDS):
         return lookup
     weights = recipe.weights("episodes")
@@ -303,7 +306,10 @@ def frequencies_of(rows: Sequence[Row], unused: Collection[str]) -> retrievers.F
 
 
 def _read_statistics(recipe: Recipe, words: list[str], keys: list[str], instants: Instants) -> list[Flow[Any]]:
-    """Return one or two queries that count the nodes with each of *words*, of the kinds found by words."""
+    """Return one or two queries that count the nodes with each of *words*, of the kinds found by words.
+
+    The first also reads the entities named by *keys*; the last, whether facts of some messages are not extracted yet.
+    """
     kinds = [kind for kind in KINDS if recipe.weights(kind).words]
     others: list[Kind] = [kind for kind in kinds if kind != "episodes"]
     parts = [("episodes",), tuple(others)] if 0 < len(others) < len(kinds) else [tuple(kinds)]

@@ -129,7 +129,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Query(OnGraph):
-    """A Cypher query on the graph of a namespace; a flow that yields it gets back rows, dicts by column."""
+    """A Cypher query on the graph of a namespace; a flow that yields it gets back rows, dicts by column.
+
+    The rows are [] if it only reads, and the namespace has no graph yet.
+    """
 
     cypher: str
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -150,7 +153,10 @@ class Reads(OnGraph):
 
 @dataclass(frozen=True, slots=True)
 class RedisCommand:
-    """A Redis command, such as ``("GET", "k")``, for the server that has the key *at*."""
+    """A Redis command, such as ``("GET", "k")``, for the server that has the key *at*.
+
+    With `replica`, it is sent to the server's replica; without a replica, the reply is None.
+    """
 
     words: tuple[str | int, ...]
     at: str
@@ -310,13 +316,19 @@ def read_if(needed: object, cypher: str, **params: Any) -> Flow[list[Row]]:
 
 
 def read_once(version: Hashable, cypher: str, **params: Any) -> Flow[list[Row]]:
-    """Run a read-only query and return its rows; a repeated call with an equal *version* gets cached rows."""
+    """Run a read-only query and return its rows; a repeated call of equal *version* gets cached rows.
+
+    *version* identifies a state of the data; None turns the cache off.
+    """
     rows: list[Row] = yield Query(cypher, params, as_of=version)
     return rows
 
 
 def make_once(version: Hashable, cypher: str, make: Callable[[list[Row]], T], **params: Any) -> Flow[T]:
-    """Run the read-only query *cypher* and return ``make(rows)``, cached for calls with an equal *version*."""
+    """Run the read-only query *cypher* and return ``make(rows)``, cached for calls of equal *version*.
+
+    A *version* of None turns the cache off. In an event loop, *make* runs in a thread.
+    """
     answer: T = yield Query(cypher, params, as_of=version, make=make)
     return answer
 

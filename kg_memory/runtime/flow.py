@@ -94,7 +94,10 @@ def at(namespace: str, flow: Flow[T]) -> Flow[T]:
 
 
 def at_all(namespaces: Sequence[str], flow: Flow[T]) -> Flow[T]:
-    """Run *flow* with each of its queries on the graphs of all *namespaces*, and return its result."""
+    """Run *flow* with each of its queries on the graphs of all *namespaces*, and return its result.
+
+    Rows get the column ``namespace``. Without *namespaces*, *flow* is returned unchanged.
+    """
     if not namespaces:
         return flow
 
@@ -150,7 +153,10 @@ async def arun(flow: Flow[T], perform: APerform, side_by_side: int = SIDE_BY_SID
 
 
 def _run_every(effect: Every, perform: Perform, pool: Executor | None) -> list[Any]:
-    """Return the results of all flows of *effect*, run in the threads of *pool*, or without it in turn."""
+    """Return the results of all flows of *effect*, run in the threads of *pool* or, if None, in turn.
+
+    With a pool, an error is raised only after all flows have ended.
+    """
     # While the process exits, threads can no longer start: the flows then run one after another.
     if pool is None or len(effect.flows) < 2 or not _threads_start():
         return [run(flow, perform) for flow in effect.flows]

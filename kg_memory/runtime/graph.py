@@ -268,7 +268,10 @@ def _is_count(value: Any) -> bool:
 
 
 def _summarise(value: Any) -> Any:
-    """Return the size of *value*, without texts: ``[a, b] -> 2``, ``{"x": [a], "y": "b"} -> {"x": 1}``."""
+    """Return the size of *value*, without texts: ``[a, b] -> 2``, ``{"x": [a], "y": "b"} -> {"x": 1}``.
+
+    None for any other value, and for a dict in which no sizes remain.
+    """
     match value:
         case bool():
             return value

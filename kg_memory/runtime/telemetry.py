@@ -162,7 +162,10 @@ def _name_counts(summary: Mapping[str, Any]) -> Attributes:
 
 
 def count_retry(reason: str, seconds: float = 0.0) -> None:
-    """Count a repeated model request in the metrics, and add an event to the current span."""
+    """Count a repeated model request in the metrics, and add an event to the current span.
+
+    *reason* is a label of the metric, so use few different texts. *seconds*: the wait before the request.
+    """
     _on.retries.add(1, {"kg_memory.reason": reason})
     if is_on():
         trace.get_current_span().add_event("kg_memory.retry", {"kg_memory.reason": reason, "kg_memory.wait": seconds})
@@ -175,7 +178,10 @@ def count_tokens(model: str, usage: Usage) -> None:
 
 
 def count_episode(status: str | None, attributes: Mapping[str, str]) -> None:
-    """Count an episode that reached *status* in the metrics; ``error.type`` in *attributes* marks a failure."""
+    """Count in the metrics that an episode reached *status*; ``error.type`` marks a failure.
+
+    If *status* is None, nothing is counted.
+    """
     if status is not None:
         _on.episodes.add(1, {"kg_memory.status": status})
     if "error.type" in attributes:
@@ -192,7 +198,10 @@ def error_kind(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the class or status of *error* and of its cause, which are safe to log: "ModelError (429)"."""
+    """Return the class or status of *error* and of its cause, which are safe to log: "ModelError (429)".
+
+    Errors in `OWN_WORDS` give their full message, because it never quotes users.
+    """
     if isinstance(error, OWN_WORDS):
         return str(error)
     cause = error.__cause__

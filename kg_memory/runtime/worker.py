@@ -32,7 +32,10 @@ J = TypeVar("J", bound=QueuedJob)
 
 
 class BackgroundWorker(Generic[J]):
-    """Runs `jobs` one after another on a background thread, each when it is due."""
+    """Runs `jobs` one after another on a background thread, each when it is due.
+
+    Acquire `changed` to read or change `jobs`, then call `wake`. `close` passes jobs that did not run to *drop*.
+    """
 
     def __init__(
         self, name: str, do: Callable[[J], None], exit_seconds: float, drop: Callable[[list[J]], None] | None = None
@@ -65,7 +68,10 @@ class BackgroundWorker(Generic[J]):
         return [*([] if self._current is None else [self._current]), *self.jobs.values()]
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Run all jobs now, without waiting for their due time, and wait for them to end."""
+        """Run all jobs now, before they are due; return whether they ended within *timeout* seconds.
+
+        A *timeout* of None waits without limit.
+        """
         with self.changed:
             futures = [future for job in self.pending() for future in job.futures]
             for job in self.jobs.values():

@@ -112,7 +112,10 @@ class _Statement:
 
 
 def remove_echo(text: str, recalled: str) -> str:
-    """Return *text* without sentences that only repeat a line of *recalled*, a text from a memory."""
+    """Return *text* without sentences that only repeat a line of *recalled*, a text from a memory.
+
+    The result is "" if only sentences without content remain.
+    """
     lines = list(_iterate_statements(recalled))
     has_echo = has_content = False
     parts: list[str] = []

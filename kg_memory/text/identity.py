@@ -120,7 +120,10 @@ def canonical_sentence(sentence: str) -> str:
 
 
 def belief_id(namespace: str, fact: str, cause: str, *times: int) -> str:
-    """Return the id of a belief: a record of one period in which the memory considers *fact* true."""
+    """Return the id of a belief: a record of one period in which the memory considers *fact* true.
+
+    *times*: the period in microseconds, then 1 if it waits for review, else 0.
+    """
     return _uuid(namespace, "belief", fact, cause, *map(str, times))
 
 

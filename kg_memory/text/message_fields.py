@@ -42,7 +42,10 @@ def parse_time(value: Any) -> datetime:
 
 
 def _parse(value: Any) -> datetime:
-    """Return *value* as a datetime, in any format of `parse_time`; naive if *value* names no time zone."""
+    """Return *value* as a datetime, in any format of `parse_time`; naive if *value* names no time zone.
+
+    Errors: `TypeError` for a wrong type, `ValueError` or `OverflowError` for an unknown format.
+    """
     if isinstance(value, datetime):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -85,7 +88,10 @@ def speaker_of(role: str, name: str | None) -> str:
 
 
 def plain_text(content: Any) -> str:
-    """Return the text of a message's content: a string, or a list of parts, joined by newlines."""
+    """Return the text of a message's content: a string, or a list of parts, joined by newlines.
+
+    None gives "". Errors: `InputError` for any other type.
+    """
     if content is None:
         return ""
     if isinstance(content, str):
@@ -119,7 +125,10 @@ def parse_facts(content: str) -> list[dict[str, Any]] | None:
 
 
 def tell_facts(content: str) -> str:
-    """Return the facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz"."""
+    """Return the facts in the JSON *content* as text: "Ann works at Acme (since 2020-05); Ann likes jazz".
+
+    Content without facts is returned unchanged.
+    """
     rows = parse_facts(content)
     if not rows:
         return content

@@ -132,7 +132,10 @@ def _apply_hook(hook: RedactHook, text: str) -> str:
 
 
 def redact_json(content: str, setting: RedactHook | str) -> str:
-    """Return the JSON text *content* without the data that *setting* (`Settings.redact`) names, still as JSON."""
+    """Return the JSON text *content* without the data that *setting* (`Settings.redact`) names, as JSON.
+
+    Errors: `InputError`, also if the result is not JSON.
+    """
     redacted = redact_text(content, setting)
     if redacted == content or _is_json(redacted):
         return redacted

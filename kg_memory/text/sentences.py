@@ -166,7 +166,10 @@ def _is_break(char: str) -> bool:
 
 
 def fold(text: str) -> tuple[str, ...]:
-    """Return the words of *text* in lower case and without punctuation: "Don't go!" -> ("don't", "go")."""
+    """Return the words of *text* in lower case and without punctuation: "Don't go!" -> ("don't", "go").
+
+    A text of over `SEARCHED` characters, or without words, is returned whole: ``(text,)``.
+    """
     words = unicodedata.normalize("NFKC", text).casefold().split() if len(text) <= SEARCHED else ()
     return tuple(filter(None, (word.strip(_AROUND) for word in words))) or (text,)
 

@@ -219,7 +219,10 @@ def estimate_tokens(text: str) -> int:
 
 
 def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str) -> str:
-    """Return ``pattern.sub(replace, text)``, but let other threads run while a long text is searched."""
+    """Return ``pattern.sub(replace, text)``, but let other threads run while a long text is searched.
+
+    Matches are limited as in `find_all`, and *replace* is a function.
+    """
     if len(text) <= WINDOW:
         return pattern.sub(replace, text)
     parts: list[str] = []
@@ -231,7 +234,10 @@ def replace_matches(pattern: re.Pattern[str], replace: Callable[[re.Match[str]],
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of ``pattern.finditer(text)``, but let other threads run while a long text is searched."""
+    """Yield the matches of *pattern* in *text*, but let other threads run while a long text is searched.
+
+    Only if all matches have 1 to `LONGEST_MATCH` characters, they are those of ``pattern.finditer(text)``.
+    """
     offset = 0
     for start in range(0, len(text), WINDOW):
         end = start + WINDOW
@@ -266,7 +272,10 @@ _RECEIPT = re.compile(rf"(?:^|\s)(?:{_PHRASES['receipt']})(?:\s|$)")
 
 
 def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str] = ()) -> bool:
-    """Return whether the message *content* is only a greeting, thanks, a farewell or laughter, such as "Hello Ann!"."""
+    """Return whether *content* is only a greeting, thanks, a farewell, laughter or praise ("Great!").
+
+    Praise does not count if one of the earlier messages *before* asks or proposes something.
+    """
     if len(content) > LONGEST_GREETING or not _ANSWERS.isdisjoint(content):
         return False
     text = canonical_sentence(content)
@@ -281,7 +290,10 @@ def says_nothing(content: str, people: Iterable[str] = (), before: Iterable[str]
 
 
 def is_filler(content: str, before: str | None) -> bool:
-    """Return whether the message *content* has nothing worth finding: "Noted.", "Got it, thanks!", "Sure!"."""
+    """Return whether the message *content* has nothing worth finding: "Noted.", "Thanks!", "Sure!".
+
+    "Sure!" is no filler if *before*, the previous message, asks or proposes something or is None (unknown).
+    """
     if len(content) > LONGEST_GREETING or not _ANSWERS.isdisjoint(content):
         return False
     nothing, text = says_nothing(content), " ".join(canonical_sentence(content).split())

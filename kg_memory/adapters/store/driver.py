@@ -183,7 +183,10 @@ class Sweeper:
         self._ended = Sweeping()
 
     def start(self, minutes: float | None = None) -> Sweeping:
-        """Start the thread, unless it runs already; return a future that is done when the thread ends."""
+        """Start the thread, unless it runs already; return a future that is done when the thread ends.
+
+        *minutes*: the time between two sweeps; None or 0 means `INTERVAL`.
+        """
         if self._thread is not None and self._thread.is_alive() and not self._stopping.is_set():
             return self._ended
         stopping, ended = threading.Event(), Sweeping()

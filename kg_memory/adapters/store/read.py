@@ -38,7 +38,10 @@ LARGEST_PAGE = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class ItemSelection:
-    """The conditions that stored items must meet to be returned by a query."""
+    """The conditions that stored items must meet to be returned by a query.
+
+    `alive`: leave out items that expire before this time, in microseconds; 0 leaves out none.
+    """
 
     prefix: str
     marks: list[str]
@@ -149,7 +152,10 @@ def _fetch_in_order(ids: Sequence[str], rest: codec.Filter, query: str, **params
 
 
 def _share(prefix: str) -> Flow[float | None]:
-    """Return the fraction (0 to 1) of all stored vectors that belong to items under the namespace *prefix*."""
+    """Return the fraction of all stored vectors that belong to items under the namespace hash *prefix*.
+
+    None if the namespace has at most `COMPARED` vectors.
+    """
     total = yield from fetch(cypher.COUNT_VECTORS)
     if not total or total[0]["n"] <= COMPARED:
         return None

@@ -33,7 +33,10 @@ SWEPT_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """A validated put of an item, or its deletion if *value* is None."""
+    """A validated put of an item, or its deletion if *value* is None.
+
+    `id` is a hash of namespace and key. `ttl` is in microseconds.
+    """
 
     id: str
     namespace: Labels

@@ -45,7 +45,10 @@ def is_archive(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[tuple[Path, File]]:
-    """Return (path, file to open) for each JSON and text file in the folder or zip *path*, sorted by path."""
+    """Return (path, file to open) for the JSON and text files in the folder or zip *path*, sorted by path.
+
+    Errors: `InputError` for a zip that is broken, encrypted, too large, or has a path that leads outside.
+    """
     if path.is_dir():
         inside = sorted(each for each in path.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
         return [(each, each) for each in inside if not _is_hidden(each.relative_to(path).parts)]

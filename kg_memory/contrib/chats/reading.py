@@ -59,7 +59,10 @@ class _Part:
 
 @dataclass
 class Reading:
-    """An iterable over the episodes in a file, folder or zip; invalid messages are added to `problems`."""
+    """An iterable over the episodes in a file, folder or zip; invalid messages are added to `problems`.
+
+    With `strict`, the first one is raised instead.
+    """
 
     path: Path
     strict: bool = False

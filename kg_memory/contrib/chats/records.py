@@ -44,7 +44,7 @@ def is_message(record: Mapping[str, Any]) -> bool:
 def from_record(record: Any) -> EpisodeInput | None:
     """Convert a JSON object such as ``{"role": "user", "content": "Hi"}`` to a message to store.
 
-    Errors: `InputError`.
+    None for a system or tool message, or an empty assistant message. Errors: `InputError`.
     """
     if not isinstance(record, Mapping):
         raise InputError(f'expected a JSON object such as {{"content": "..."}}, got {json_type(record)}')
@@ -254,7 +254,10 @@ def read_moment(value: Any) -> datetime | None:
 
 
 def branch(nodes: Json, leaf: object, parent: str) -> list[Json]:
-    """Return the messages from the root of a message tree to the message with the id *leaf*."""
+    """Return the messages from the root of a message tree to the message with the id *leaf*.
+
+    If *leaf* is unknown, the last leaf is used.
+    """
     if not isinstance(leaf, str) or leaf not in nodes:
         parents = {str(node.get(parent)) for node in nodes.values() if isinstance(node, Mapping)}
         latest = list(nodes)[::-1]

@@ -55,7 +55,10 @@ class Stamp(NamedTuple):
     time: timedelta
 
     def at(self, order: DateOrder) -> datetime | None:
-        """Return the time of the stamp, in the order of day, month and year *order* ("dmy"), or None."""
+        """Return the time of the stamp, its date read in *order*, such as "dmy"; None for an invalid date.
+
+        Years before 2000 are invalid. Years after 2400 are read as years of the Buddhist calendar.
+        """
         day, month, year = (int(self.numbers[order.index(part)]) for part in "dmy")
         year += 2000 if year < 100 else 0
         year -= 543 if year > 2400 else 0

@@ -32,7 +32,10 @@ class EmbeddedServer:
         return binaries.find(self._settings.bin_dir, home=self._home)
 
     def fetch(self) -> Binaries:
-        """Return the paths of redis-server and the FalkorDB module; download them if they are missing."""
+        """Return the paths of redis-server and the FalkorDB module; download them if they are missing.
+
+        Errors: `DatabaseMissing`.
+        """
         return self.find() if self._settings.bin_dir else binaries.download_missing(self._home, on_wait=self._on_wait)
 
     def url(self) -> str:

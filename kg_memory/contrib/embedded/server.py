@@ -85,7 +85,7 @@ def join(
 ) -> Server:
     """Return the embedded database server of *folder*, started if necessary, once its data is loaded.
 
-    Errors: `DatabaseStartError`, `DatabaseVersionError`.
+    Errors: `DatabaseMissing`, `DatabaseStartError`, `DatabaseVersionError`.
     """
     if sys.platform == "win32":
         raise DatabaseMissing(f"There is no embedded FalkorDB for Windows: use WSL, or a server.\n{WAYS_OUT}")
@@ -253,7 +253,10 @@ def _start(run: Path, binaries: Binaries, fsync: Fsync, on_wait: OnWait, socket:
 
 
 def _lock_server(run: Path, on_wait: OnWait) -> int:
-    """Wait until no server holds the server lock in the folder *run*, then lock it; return its file descriptor."""
+    """Wait for the previous server of the folder *run* to end, and lock; return the file descriptor.
+
+    Errors: `DatabaseStartError` after `LONGEST_EXIT` seconds.
+    """
     path, start = str(run / watchdog.SERVER), time.monotonic()
     waiting = _Waiting(on_wait, "waiting for the previous database server to end")
     while (lock := watchdog.lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)) is None:
@@ -324,7 +327,10 @@ def _index_states(client: Any, graph: bytes, waiting: _Waiting) -> list[str]:
 
 
 def _retry_while_loading(call: Callable[[], Any], waiting: _Waiting) -> Any:
-    """Return the result of *call*; repeat it, without limit, while the server is loading."""
+    """Return the result of *call*; repeat it, without limit, while the server is loading.
+
+    *call* must be safe to repeat. Errors: `_ServerGoneError` if the connection is lost.
+    """
     while True:
         try:
             return call()

@@ -36,7 +36,10 @@ other, as happens in FalkorDB (issues 2129 and 2623 of its repository)."""
 
 
 def lock(path: str, how: int) -> int | None:
-    """Open the file *path*, lock it, and return its file descriptor."""
+    """Open the file *path*, lock it, and return its file descriptor.
+
+    If another process holds the lock, wait for it or, with LOCK_NB in *how*, return None.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, how)
@@ -82,7 +85,10 @@ def connect(address: str) -> socket.socket | None:
 
 
 def watch(run: str, address: str) -> None:
-    """Start a background process that stops the server once no client has used it for the idle time."""
+    """Start a background process that stops the server once no client has used it for the idle time.
+
+    The calling process exits; the call returns in the background process, after the server has stopped.
+    """
     if (link := connect(address)) is None:
         return
     lock_fd = lock(os.path.join(run, WATCHDOG), fcntl.LOCK_EX)  # an earlier watchdog exits within a second
@@ -109,7 +115,10 @@ def watch(run: str, address: str) -> None:
 
 
 def read_idle_time(run: str) -> tuple[int, float]:
-    """Return ``(set_at, seconds)``: how long the server runs without clients, as the latest client set it."""
+    """Return ``(set_at, seconds)``: how long the server runs without clients, as last set by a client.
+
+    ``set_at`` is in nanoseconds since the epoch. The result is ``(0, 0.0)`` if no client has set it.
+    """
     path = os.path.join(run, USERS)
     try:
         with open(path, encoding="ascii") as file:

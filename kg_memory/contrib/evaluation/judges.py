@@ -58,7 +58,10 @@ class Judge:
         self.name = RULES if asker is None else asker.name
 
     def judge(self, question: Question, answer: str) -> Verdict:
-        """Return the scores of *answer*, each from 0 to 1: ``{"strict": 0.0, "lenient": 1.0}``."""
+        """Return the scores of *answer*, each from 0 to 1: ``{"strict": 0.0, "lenient": 1.0}``.
+
+        A score is None if the model's reply could not be parsed. Errors: those of `Asker.ask`.
+        """
         criterion = self._dataset.criterion(question.category)
         if self._asker is None or criterion.by == "rules":
             exact = judge_by_rules(question, answer)
@@ -78,7 +81,10 @@ class Judge:
         return len(self.modes)
 
     def _by_rubric(self, question: Question, answer: str, criterion: Criterion) -> Verdict:
-        """Let the model score *answer* by each requirement of the rubric, and combine the scores."""
+        """Let the model score *answer* by each requirement of the rubric, and combine the scores.
+
+        If the score of a requirement cannot be parsed, all scores are None.
+        """
         scores = [self._ask_score(rubric_prompt(question, answer, item), _read_score) for item in question.rubric]
         read = [score for score in scores if score is not None]
         if len(read) < len(scores):
@@ -92,7 +98,10 @@ class Judge:
         return verdict
 
     def _ask_score(self, question: str, read: Callable[[str], float | None]) -> float | None:
-        """Send *question*, a prompt, to the judge model; return the score that *read* finds in its reply."""
+        """Send *question*, a prompt, to the judge model; return the score that *read* finds in its reply.
+
+        If *read* finds none, the model is asked once more. None if that fails too, or if there is no model.
+        """
         if self._asker is None:
             return None
         found = read(self._asker.ask(question))
@@ -110,7 +119,10 @@ def _read_score(reply: str) -> float | None:
 
 
 def _read_order(reply: str, count: int) -> float | None:
-    """Score the order in which an answer tells the events of a rubric: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0."""
+    """Score the order of events in an answer: ``"1, 2, 3"`` -> 1.0, ``"3, 2, 1"`` -> 0.0.
+
+    The reply "-" (no event) gives 0.0. None if the reply could not be parsed.
+    """
     numbers = [int(number) for number in re.findall(r"\d+", reply)]
     order = [number for number in dict.fromkeys(numbers) if 0 < number <= count]
     if not order:

@@ -110,7 +110,10 @@ def _order(group: list[tuple[bytes, int, str, Question]]) -> Iterator[_Entry]:
 
 
 def _choose(conversations: Iterable[Conversation], names: Sequence[str]) -> Iterator[tuple[int, Conversation]]:
-    """Yield (index, conversation) for each conversation with a name in *names*; without *names*, for all."""
+    """Yield (index, conversation) for each conversation with a name in *names*; for all if it is empty.
+
+    A single number N in *names* means the first N conversations. Errors: `InputError`.
+    """
     first = int(names[0]) if len(names) == 1 and names[0].isdecimal() else None
     left, known = set(names), []
     for place, conversation in enumerate(conversations):
@@ -143,7 +146,7 @@ def find_dataset(name: str) -> Dataset:
 def find_system(name: str) -> Callable[[Tools], System]:
     """Return the function that opens the memory system *name*, to evaluate it.
 
-    Errors: `InputError`.
+    Errors: `InputError`, `MissingExtra`.
     """
     own, _, plan = name.partition(":")
     if own == "ours":

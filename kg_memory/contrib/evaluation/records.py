@@ -56,7 +56,10 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The context that a memory system retrieves for a question, and the source ids of the episodes found."""
+    """The context that a memory system retrieves for a question, and the episodes that it found.
+
+    `sources` are their source ids, best first; `text` may contain only some of them. `tokens` is its size.
+    """
 
     text: str
     sources: tuple[str, ...]
@@ -118,7 +121,10 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models and the data folder for one memory system under evaluation; all systems get the same."""
+    """The models and the data folder for one memory system under evaluation; all systems get the same.
+
+    Do not unwrap `model`, because its calls are counted. `folder` is kept between runs.
+    """
 
     model: BaseChatModel | None
     embeddings: Embeddings

@@ -37,7 +37,10 @@ def cost_fields(cost: Usage, prefix: str = "") -> dict[str, int]:
 
 
 class Results:
-    """The results file of an evaluation in *folder*, one JSON row for each step; new rows are appended."""
+    """The results file of an evaluation in *folder*, one JSON row for each step; new rows are appended.
+
+    Errors: `InputError` if another process has the file open.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -206,9 +206,9 @@ class Evaluation:
 
 @contextmanager
 def open_evaluation(options: EvaluationOptions) -> Iterator[Evaluation]:
-    """Context manager: load the data set, open the models and systems, and read the results of earlier runs.
+    """Context manager: load the data set, open models and systems, and read the results of earlier runs.
 
-    Errors: `InputError`, `SettingsError`.
+    Errors: `InputError`, `SettingsError`, `MissingExtra`.
     """
     dataset = find_dataset(options.dataset)
     conversations = select(dataset, dataset.load(options.data, options.variant), options)
@@ -278,7 +278,10 @@ def _manifest(options: EvaluationOptions) -> dict[str, Any]:
 
 @contextmanager
 def _as_model_error(name: str) -> Iterator[None]:
-    """Context manager: convert exceptions of the system *name* to `ModelError`, which fails one step."""
+    """Context manager: convert exceptions of the system *name* to `ModelError`, which fails one step.
+
+    `KGMemoryError` and `AssertionError` are raised unchanged.
+    """
     try:
         yield
     except (KGMemoryError, AssertionError):

@@ -50,7 +50,10 @@ class KGMemory:
         self._memory = memory
 
     def ingest(self, conversation: Conversation) -> None:
-        """Store the missing messages of *conversation*, and extract the facts of all unread messages."""
+        """Store the missing messages of *conversation*, and extract the facts of all unread messages.
+
+        Errors: `ModelError` if more than the share `MAX_UNREAD` of the messages fail.
+        """
         memory, namespace = self._memory, self._namespace(conversation)
         stats = memory.stats(namespace=namespace)
         added: list[AddResult] = []
@@ -92,7 +95,10 @@ class KGMemory:
 
 
 def open_ours(tools: Tools, plan: str | None = None) -> System:
-    """Open kg-memory as a system to evaluate; *plan*, such as ``economy``, sets how thoroughly it extracts facts."""
+    """Open kg-memory as a system to evaluate; *plan*, such as ``economy``, sets how it extracts facts.
+
+    None means ``standard``, or ``offline`` without a model. Errors: `InputError`.
+    """
     reads = plan or (OFFLINE if tools.model is None else "standard")
     validate_choice("the plan of the system ours", reads, PLANS)
     if reads != OFFLINE and tools.model is None:
@@ -207,7 +213,7 @@ def embed_episodes(episodes: Sequence[EpisodeInput], embeddings: Embeddings) -> 
 
 
 class Baseline:
-    """A retrieval system without a memory, for comparison: its context has the messages that best match."""
+    """A retrieval system without a memory, for comparison: its context has the best matching messages."""
 
     def __init__(self, name: str, index: Callable[[Sequence[EpisodeInput]], Scores] | None) -> None:
         self.name = name
@@ -222,7 +228,10 @@ class Baseline:
                 self._scores = {conversation.name: self._index(conversation.episodes)}
 
     def context(self, question: Question, conversation: Conversation, max_tokens: int) -> Retrieved:
-        """Return the episodes with the highest scores that fit into *max_tokens*, sorted by time."""
+        """Return the episodes with the highest scores that fit into *max_tokens*, sorted by time.
+
+        The baseline "full" has no scores, and returns all episodes, whatever *max_tokens* is.
+        """
         episodes, sources = conversation.episodes, tuple[str, ...]()
         if self._index is None:
             text = "\n".join(map(dated_line, episodes))

@@ -49,7 +49,10 @@ _SPEAKER = re.compile(r"([^:\n]{1,60}): (.+)", re.DOTALL)
 
 
 def read_graphiti(source: str | Path, group: str | None = None) -> Reading:
-    """Return a function that yields the facts and messages in a graph of Graphiti, a Neo4j dump or a database."""
+    """Return a function that yields the facts and messages of Graphiti, from a Neo4j dump or a database.
+
+    Errors: `InputError`, `DatabaseError`.
+    """
     url, _, name = str(source).partition("#")
     rows = list(_read_database(url, name or GRAPH) if url.startswith(SCHEMES) else _read_dump(Path(source)))
     if not rows:
@@ -83,7 +86,10 @@ def _read_database(url: str, name: str) -> Iterator[tuple[str, Row]]:
 
 
 def _read_dump(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (place, record) for the nodes and edges in a Neo4j dump, one on each line."""
+    """Yield (place, record) for the nodes and edges in a Neo4j dump, one on each line.
+
+    The nodes must precede the edges.
+    """
     uuids: dict[str, str] = {}
     for place, element in read_json_records(path):
         properties = element.get("properties") or {}

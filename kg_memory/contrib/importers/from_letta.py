@@ -147,7 +147,10 @@ def _text(place: str, message: Row) -> str:
 
 
 def _unpack(text: str) -> str | None:
-    """Return the text of a user message: ``{"type": "user_message", "message": "Hi"}`` -> "Hi"."""
+    """Return the text of a user message, which may be wrapped in JSON; None for an event.
+
+    ``{"type": "user_message", "message": "Hi"}`` -> "Hi".
+    """
     packed = _parse(text)
     kind = packed.get("type") if isinstance(packed, dict) else None
     if kind == "user_message" and isinstance(packed.get("message"), str):
@@ -156,7 +159,10 @@ def _unpack(text: str) -> str | None:
 
 
 def _answers(place: str, agent: Row, message: Row) -> Iterator[str]:
-    """Yield the texts of an assistant message that the user saw: those sent by the tool "send_message"."""
+    """Yield the texts of an assistant message that the user saw: those sent by the tool "send_message".
+
+    Before them comes its own text if it calls no tool, or if the agent's type is `SPEAKING`.
+    """
     calls = list(_rows(place, message, "tool_calls"))
     if not calls or agent.get("agent_type") == SPEAKING:
         yield _text(place, message)

@@ -51,7 +51,10 @@ def import_records(
     read: bool,
     progress: Callable[[int, int], None] | None,
 ) -> Flow[ImportResult]:
-    """Import the records of one owner from another memory product's export; return how many were imported."""
+    """Import the records of one owner from another product's export; return how many were imported.
+
+    Errors: `InputError` for an invalid record, before anything is stored.
+    """
     validate_choice("origin", origin, plugin_names("importers"))
     place = source if "://" in str(source) else Path(source)
     reading = yield from work(lambda: load_plugin("importers", origin)(place, group))
@@ -106,7 +109,7 @@ def _to_state(engine: Engine, record: Record) -> State:
 def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bool) -> Flow[list[AddResult]]:
     """Store *window*, records that are all facts or all messages, and return a result for each of them.
 
-    Errors: `InputError`.
+    Errors: `InputError` for an invalid record; the records before it stay stored.
     """
     tally = Tally()
     taken: list[Record] = []
@@ -134,7 +137,10 @@ def _store(engine: Engine, window: Sequence[Record], namespace: str, *, read: bo
 def _replace_earlier(
     engine: Engine, record: Record, result: AddResult, namespace: str, left_out: Counter[str]
 ) -> Flow[None]:
-    """Let the facts of a message, *record*, replace the facts of earlier versions of the message."""
+    """Let the facts of a message, *record*, replace the facts of earlier versions of the message.
+
+    If the new version states no fact, the earlier ones stay, and are counted in *left_out*.
+    """
     episode = None if result.error else (yield from read_episode(result.episode))
     if episode is None:
         return

@@ -174,7 +174,10 @@ def _is_revised(record: Row) -> bool:
 
 
 def _version_of(record: Row) -> str | None:
-    """Return an id of this version of a Mem0 memory: "m1" for the first, "m1@2024-05-01" after a change."""
+    """Return an id of this version of a Mem0 memory: "m1" for the first, "m1@2024-05-01" after a change.
+
+    A row of the memory's history gives its own id. None if the record has no id.
+    """
     key, own = _memory_id(record), record.get("id")
     if record.get("memory_id") and own:
         return str(own)
@@ -194,7 +197,10 @@ def _owner_of(record: Row) -> str:
 
 
 def read_langmem(path: Path, group: str | None = None) -> moving.Reading:
-    """Return a function that yields the items of one namespace in an exported LangGraph store, to import."""
+    """Return a function that yields the items of one namespace in an exported LangGraph store, to import.
+
+    Errors: `InputError`.
+    """
     namespaces = {_langmem_namespace(record) for _, record in moving.read_json_records(path, moving.LIST_NAMES)}
     return partial(_langmem_records, path, moving.choose_owner(namespaces, group, "namespace"))
 

@@ -163,7 +163,10 @@ class MemoryManager(asking.FlowRunnable[list[ExtractedMemory]]):
 
 
 def _apply(changes: BaseModel, memories: list[Existing], removed: set[str]) -> bool:
-    """Apply the model's *changes* to the list *memories*; return False if there is nothing to apply."""
+    """Apply the model's *changes* to the list *memories*; return False if there is nothing to apply.
+
+    Removed memories stay in *memories*, and their ids are added to *removed*. Unknown ids are skipped.
+    """
     places = {number: number - 1 for number, memory in enumerate(memories, 1) if memory.id not in removed}
     made = False
     for name in type(changes).model_fields:

@@ -194,7 +194,10 @@ def _merge(context: Any, configurable: Mapping[str, Any]) -> Record:
 
 
 def _join(former: Any, payload: Any) -> Any:
-    """Return *payload* with the messages of *former* in front; both are dicts, ``{"messages": [...]}``."""
+    """Return *payload* with the messages of *former* in front; both are dicts, ``{"messages": [...]}``.
+
+    *payload* is returned unchanged if its messages already begin with those of *former*.
+    """
     old, new = _messages(former), _messages(payload)
     return payload if not old or new is None or new[: len(old)] == old else {**payload, "messages": [*old, *new]}
 

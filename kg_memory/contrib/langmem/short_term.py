@@ -159,7 +159,10 @@ class SummarizationNode(FlowRunnable[Record]):
         return end
 
     def _parts(self, messages: Sequence[BaseMessage]) -> Iterator[list[BaseMessage]]:
-        """Divide *messages* into lists of at most `max_tokens` tokens, one for each call of the model."""
+        """Divide *messages* into lists of at most `max_tokens` tokens, one for each call of the model.
+
+        A message with tool calls stays with the results of the tools, even if they exceed the limit.
+        """
         part: list[BaseMessage] = []
         for turn in _turns(messages):
             if part and self._count([*part, *turn]) > self._most:

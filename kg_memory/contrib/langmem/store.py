@@ -219,7 +219,10 @@ class EpisodeStore(BaseStore):
         return items + [fact_item(labels, fact) for fact in results.facts]
 
     def _newest(self, namespace: str, matches: codec.Predicate, needed: int) -> Flow[list[SearchItem]]:
-        """Return items in *namespace* whose values pass the function *matches*, latest first."""
+        """Return items in *namespace* whose values pass the function *matches*, latest first.
+
+        At least *needed* items are returned, if so many match; older ones may be left out.
+        """
         versions: dict[str, list[Episode]] = {}
         labels, skip = tuple(namespace.split(".")), 0
         while True:

@@ -220,7 +220,10 @@ class Blocks:
         return template.fill(*(context if isinstance(context, tuple) else (context,)))
 
     def _version_to_edit(self, block: Block, namespace: str) -> Flow[Version]:
-        """Return the latest version of *block*, as the base of an edit; without any, one with the initial text."""
+        """Return the latest version of *block*, as the base of an edit, or else one with the initial text.
+
+        An expired version is returned with the initial text in place of its own.
+        """
         where = {"thread": block_thread(block.label), "kind": str(EpisodeKind.BLOCK)}
         latest = yield from call(self.memory.episodes, "list", where=where, limit=1, namespace=namespace)
         if not latest:
@@ -345,7 +348,10 @@ def rewrite(value: str, new_memory: str) -> str:
 
 
 def _find_quote(value: str, old: str) -> str:
-    """Return the part of the block text *value* that *old* quotes, perhaps with "&lt;" for "<"."""
+    """Return the part of *value* that *old* quotes: *old* or, if only that occurs, *old* unescaped.
+
+    Errors: `InputError` if neither occurs.
+    """
     exact = next((words for words in (old, unescape(old)) if words and words in value), None)
     if exact is None:
         raise InputError(f"{old!r:.200} does not occur in the block: quote its text exactly")

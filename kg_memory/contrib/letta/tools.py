@@ -198,7 +198,10 @@ def _with_tags(tags: list[str], mode: str, said: dict[str, Any]) -> dict[str, An
 
 
 def _said(**ends: str | None) -> dict[str, Any]:
-    """Return a filter for message times: ``_said(a="2024-01", b=None) -> {"said_at": {"$gte": 1 January 2024}}``."""
+    """Return a filter for message times: ``_said(a="2024-01", b=None) -> {"said_at": {"$gte": ...}}``.
+
+    The first argument is the start, the second the end, inclusive; None means open. Errors: `InputError`.
+    """
     said: dict[str, Any] = {}
     for (name, text), (operator, side) in zip(ends.items(), (("$gte", "start"), ("$lt", "end")), strict=True):
         if text and (period := parse_period(text)) is None:

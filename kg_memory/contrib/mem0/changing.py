@@ -70,7 +70,10 @@ class AddRequest:
         return cls(read_ids(ids), metadata, about, at, expires_at)
 
     def fields_of(self, message: Message) -> Item:
-        """Return the fields, except text, with which *message* is stored: source, source_id, labels, at, expires_at."""
+        """Return the fields, except the text, with which *message* is stored, such as source and labels.
+
+        The source_id is random: if the same message is added again, it is stored again.
+        """
         about = {**self.about, "role": message.role, "actor_id": message.name}
         labels = to_labels(self.ids, self.metadata, about)
         times = {"at": self.at, "expires_at": self.expires_at}
@@ -89,7 +92,10 @@ class AddRequest:
 
 
 def add(view: View, messages: object, request: AddRequest, *, infer: bool) -> Flow[list[Item]]:
-    """Store *messages*, and return an event for each changed memory: ``[{"event": "ADD", "memory": ..., ...}]``."""
+    """Store *messages*, and return an event for each changed memory: ``[{"event": "ADD", ...}]``.
+
+    Errors: `InputError`; `ModelError` if the model could not read a message, which stays stored.
+    """
     owner = Owner.of_ids(view.collection, request.ids)
     spoken = parse_messages(messages)
     if infer and request.about["memory_type"] is None:
@@ -100,7 +106,10 @@ def add(view: View, messages: object, request: AddRequest, *, infer: bool) -> Fl
 
 
 def _settle(view: View, owner: Owner, verb: str, inputs: Sequence[Entries]) -> Flow[list[Item]]:
-    """Store *inputs* for *owner*, and return an event for each changed memory: ``[{"event": "ADD", ...}]``."""
+    """Store *inputs* for *owner*; return an event for each changed memory: ``[{"event": "ADD", ...}]``.
+
+    Errors: `ModelError` if the model could not read a message; all of them stay stored.
+    """
     if not inputs:
         return []
     began = datetime.now(UTC)
@@ -206,7 +215,10 @@ def _read_message(message: Any) -> Message:
 
 
 def delete(view: View, memory_id: str) -> Flow[list[str]]:
-    """Delete the memory *memory_id* and all earlier memories that it replaced; return the deleted ids."""
+    """Delete the memory *memory_id* and all earlier memories that it replaced; return the deleted ids.
+
+    Errors: `NotFound`.
+    """
     owner = yield from view.require(memory_id)
     fact = yield from view.current(owner, memory_id)
     chain = [memory_id] if fact is None else (yield from _find_chain(view, owner, fact))

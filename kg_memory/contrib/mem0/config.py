@@ -39,7 +39,10 @@ SERVERS: Mapping[str, str | None] = {
 
 
 def open_config(config: Entries | None) -> View:
-    """Open the memory that the Mem0 configuration *config* describes, without connecting."""
+    """Open the memory that the Mem0 configuration *config* describes, without connecting.
+
+    Errors: `SettingsError`.
+    """
     if not isinstance(config, Mapping | None):
         raise SettingsError(f"config must be a dict, got {type(config).__name__}; of a MemoryConfig, its model_dump()")
     config = config or {}

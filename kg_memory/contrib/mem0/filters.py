@@ -145,7 +145,10 @@ def holds(filter_: Node, values: Entries) -> bool:
 
 
 def _evaluate(node: Node, values: Entries, *, of_all: bool) -> bool | None:
-    """Return whether a message with the fields *values* matches the filter *node*."""
+    """Return whether a message with the fields *values* matches the filter *node*.
+
+    With *of_all*, None if the result depends on a field that *values* lacks.
+    """
     if isinstance(node, Test):
         if of_all and node.field not in values:
             return None

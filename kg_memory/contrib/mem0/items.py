@@ -52,14 +52,20 @@ def explain_score(explanation: Explanation) -> Item:
 
 
 def is_live(fact: Fact, now: datetime) -> bool:
-    """Return whether *fact* is listed as a memory at the time *now*."""
+    """Return whether *fact* is listed as a memory at the time *now*.
+
+    It is until it ends. A fact that was past when it was stated is listed until it is replaced.
+    """
     if fact.invalid_at is None or fact.invalid_at > now:
         return True
     return not fact.superseded_by and fact.invalid_at <= _first_time(fact)
 
 
 def is_shown(fact: Fact, owner: Owner, filter_: FilterGroup, *, show_expired: bool, today: date) -> bool:
-    """Return whether a message that states *fact* matches *filter_* and has not expired by *today*."""
+    """Return whether a message that states *fact* matches *filter_* and has not expired by *today*.
+
+    With *show_expired*, expired messages count too, and facts whose messages were all deleted are shown.
+    """
     if not fact.sources:
         return show_expired
     return any(

@@ -54,7 +54,10 @@ class Owner:
 
     @classmethod
     def of_namespace(cls, collection: str, namespace: str) -> Self | None:
-        """Return the owner of *namespace*: the user "ann" for ``"mem0/user/ann"``."""
+        """Return the owner of *namespace*: the user "ann" for ``"mem0/user/ann"``.
+
+        None if *namespace* is not in the collection.
+        """
         for field, word in OWNERS.items():
             start = f"{collection}/{word}/"
             if namespace.startswith(start):

@@ -102,7 +102,10 @@ class View:
         return fact
 
     def list_facts(self, owner: Owner, where: Entries) -> Flow[list[Fact]]:
-        """Return all current and ended facts of *owner* that match the filter *where*."""
+        """Return all current and ended facts of *owner* that match the filter *where*.
+
+        A fact that was true in several periods is returned once, with its latest period.
+        """
         facts: dict[str, Fact] = {}
         after: str | None = None
         while True:
@@ -144,7 +147,10 @@ def read_top(*counts: int | None) -> int:
 
 
 def _passing(view: View, owner: Owner, request: ReadRequest, facts: Iterable[Fact], *, past: bool) -> Flow[list[Fact]]:
-    """Return the *facts* of *owner* that match the filter in *request*, and have neither expired nor ended."""
+    """Return the *facts* of *owner* that match the filter in *request* and have not expired or ended.
+
+    With `show_expired`, expired facts pass too; with *past* or `as_of`, ended ones. Repeated facts are dropped.
+    """
     now = datetime.now(UTC)
     passes = partial(is_shown, owner=owner, filter_=request.filter, show_expired=request.show_expired, today=now.date())
     latest: dict[str, Fact] = {}
@@ -193,7 +199,10 @@ def _search_in(view: View, owner: Owner, request: ReadRequest, query: str, how: 
 
 
 def get_all(view: View, request: ReadRequest) -> Flow[list[Item]]:
-    """Return the memories that match the filter in *request*, the arguments of the call, as Mem0 dicts."""
+    """Return the memories that match the filter in *request*, as Mem0 dicts.
+
+    They are sorted by namespace and, within a namespace, from the latest to the earliest.
+    """
     items: list[Item] = []
     for owner in (yield from view.matching(request.filter)):
         items += yield from _list_in(view, owner, request, request.top - len(items))

@@ -147,7 +147,10 @@ def _find_relatives(text: str, scene: Scene) -> Iterator[Mention]:
 
 @lru_cache(maxsize=4)  # a message is read for its entities, and then for its facts
 def _find_by_part_of_speech(text: str) -> tuple[Mention, ...]:
-    """Return mentions of the names and nouns that jieba finds in *text* by their parts of speech."""
+    """Return mentions of the names and nouns that jieba finds in *text* by their parts of speech.
+
+    Without jieba, only names that end in a word for a city, company or the like are found.
+    """
     tagger = _jieba()
     if tagger is None:
         return tuple(
@@ -234,7 +237,10 @@ def _read_sentence(sentence: Sentence, found: list[Mention], scene: Scene, main:
 def _link_mentions(
     sentence: Sentence, mentions: list[Mention], speaker: Mention | None, main: Mention | None
 ) -> list[TextStatement]:
-    """Return one general fact about the entities in a sentence without a known verb: [(Ann, SAYS_ABOUT, Oslo)]."""
+    """Return at most one general fact about the entities in a sentence without a known verb.
+
+    ``[(Ann, SAYS_ABOUT, Oslo)]``: the subject is *speaker* or, if None, *main*.
+    """
     subject = speaker or main
     if subject is None:
         return []
@@ -319,7 +325,10 @@ def _find_subject(before: str, offset: int, mentions: list[Mention], speaker: Me
 
 
 def _object_from_words(words: re.Match[str], offset: int, kind: str, objects: list[Mention]) -> Mention | None:
-    """Return the matched *words* after a verb as its object, a mention of type *kind*."""
+    """Return the matched *words* after a verb as its object, a mention of type *kind*, or None.
+
+    For a place or person, a name in *objects* that begins at the same index is preferred.
+    """
     name = words["words"].strip(" .-")
     start = offset + words.start("words") + (len(words["words"]) - len(words["words"].lstrip(" .-")))
     if not name or len(name) > 20 or name in _NO_TOPIC:

@@ -96,7 +96,10 @@ def interpret_verb(predicate: str, change: Change, text: str, verb: Span) -> tup
 
 
 def _interpret_negation(predicate: str, text: str, verb: Span) -> tuple[str, Change] | None:
-    """Return (predicate, change) of a negated verb: ("NOT_LIVES_IN", "is") for "doesn't live in"."""
+    """Return (predicate, change) of a negated verb: ("NOT_LIVES_IN", "is") for "doesn't live in".
+
+    "no longer lives in" gives ("LIVES_IN", "ends"), and a partial negation such as "not only" gives None.
+    """
     before, words = text[: verb[0]].replace("’", "'"), text[slice(*verb)].replace("’", "'")
     clause = WORDS["clause_end"].split(text[verb[0] :], maxsplit=1)[0]
     if re.search(r"\bno longer\s(?:\w+\s){0,2}$", before, re.IGNORECASE):

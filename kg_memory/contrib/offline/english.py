@@ -262,7 +262,10 @@ class _SentenceReader:
             yield replace(self._statement(speaker, f"HAS_{kin.upper()}", (mention,), "is", 0.8), clause=clause)
 
     def _link_mentions(self, unused: Sequence[Mention]) -> list[TextStatement]:
-        """Return one general fact about entities that no verb has as object: [(Ann, SAYS_ABOUT, Oslo)]."""
+        """Return at most one general fact about entities that no verb has as object.
+
+        ``[(Ann, SAYS_ABOUT, Oslo)]``; [] for advice and general remarks.
+        """
         if not unused:
             return []
         pronoun = re.match(r"(?:he|she)\b", self.text, re.IGNORECASE)

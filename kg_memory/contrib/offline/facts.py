@@ -263,7 +263,10 @@ def _period(statement: TextStatement, dates: Sequence[DateMention], content: str
 
 
 def _temporary_period(dates: Sequence[DateMention], at: datetime) -> Period:
-    """Return (start, end) of a temporary state, such as "staying in Rome until Friday"."""
+    """Return (start, end) of a temporary state, such as "staying in Rome until Friday".
+
+    It is the first of *dates* that has not ended at the time *at*, or else (None, None).
+    """
     for date in dates:
         start, end = date.interval.start, date.interval.end
         if end is not None and at - _WEEK < end <= at and start is None:

@@ -68,7 +68,10 @@ def find_joined(first: Mention, text: str, offset: int, mentions: Sequence[Menti
 
 
 def widen(last: TextStatement, names: Sequence[Mention]) -> TextStatement:
-    """Add *names*, mentions in no statement yet, to the objects of the statement *last*, and return it."""
+    """Return the statement *last* with *names*, mentions in no statement yet, added to its objects.
+
+    A statement whose predicate has only one object (`SINGLE`) is returned unchanged.
+    """
     if last.predicate in SINGLE:
         return last
     extra = (mention for mention in names if mention.name != last.subject.name)
@@ -97,7 +100,10 @@ def _is_fuller(free: Mention, mention: Mention) -> bool:
 
 
 def _with_type(mention: Mention, pattern: Pattern) -> Mention:
-    """Return *mention* with the entity type of objects of the verb *pattern*, such as "Place" for "lives in"."""
+    """Return *mention* with the type of objects of the verb *pattern*, such as "Place" for "lives in".
+
+    People, relatives and places keep their type, and so do organisations, unless the verb takes a place.
+    """
     if mention.type in (PERSON, PLACE) or mention.kin or (mention.type == ORGANISATION and pattern.kind != PLACE):
         return mention
     return Mention(mention.start, mention.end, mention.name, pattern.kind, mention.named)

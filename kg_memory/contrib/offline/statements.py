@@ -175,7 +175,10 @@ def group_by_sentence(
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A verb phrase, as a regular expression, and the predicate that it states: "lives in" states ``LIVES_IN``."""
+    """A verb phrase, as a regular expression, and its predicate: "lives in" states ``LIVES_IN``.
+
+    `change`: "is" (true now), "passes" (temporary), "ends" (over), "never", "happens" (event) or "plans".
+    """
 
     predicate: str
     verb: re.Pattern[str]

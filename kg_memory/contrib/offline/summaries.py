@@ -17,7 +17,10 @@ _HAS_END = re.compile(r"[.!?…。！？；:：]['\"”’)\]」』）]*$")
 
 
 def summarise_entity(name: str, facts: Sequence[str]) -> str:
-    """Return a summary of the entity *name*: up to three informative sentences, oldest first."""
+    """Return a summary of the entity *name*: up to three informative sentences, oldest first.
+
+    The sentences in *facts* are newest first.
+    """
     ranked = sorted(enumerate(facts), key=lambda fact: (-_weight(name, fact[1], fact[0], len(facts)), fact[0]))
     chosen: list[tuple[int, str]] = []
     seen: set[str] = set()

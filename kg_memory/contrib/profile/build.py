@@ -23,7 +23,10 @@ from kg_memory.text.tokenise import estimate_tokens
 
 
 class HeldState(NamedTuple):
-    """A state that is currently true of an entity, such as "Ann lives in Oslo"."""
+    """A state that is currently true of an entity, such as "Ann lives in Oslo".
+
+    `own`: the entity is its subject. `begin`: when it began or became known, in microseconds since the epoch.
+    """
 
     id: str
     own: bool

@@ -27,7 +27,10 @@ TOPIC_HINT = "the name of a topic"
 def read_profile(
     name: str, schema: object, limits: Mapping[str, Any], times: tuple[Time | None, Time | None], *, strict: bool
 ) -> Flow[Profile]:
-    """Return the profile of the entity *name*: the lasting facts that are true of it, sorted into topics."""
+    """Return the profile of the entity *name*: the lasting facts that are true of it, sorted into topics.
+
+    *times*: when the facts are true, and when the memory is asked; None means now.
+    """
     room = _validate_limits(**limits)
     schemas = yield from work(partial(read_schema, schema, strict=strict))  # off the event loop: may read a file
     _validate_topics(schemas, room, strict=strict)

@@ -81,7 +81,10 @@ _TOPICS = TypeAdapter(Annotated[dict[Name, Topic], Field(min_length=1)])
 
 @dataclass(frozen=True, slots=True)
 class TopicSchema:
-    """The topics and sub-topics of profiles, with the rules by which `place` finds the sub-topic of a fact."""
+    """The topics and sub-topics of profiles, with rules by which `place` finds the sub-topic of a fact.
+
+    `words`: (text, word stems, place). The rule matches a sentence with the text and all of the stems.
+    """
 
     topics: Mapping[str, Topic]
     words: list[tuple[str, frozenset[str], Place]] = field(default_factory=list)
@@ -105,7 +108,10 @@ class TopicSchema:
 
 
 def read_schema(value: object, *, strict: bool) -> list[TopicSchema]:
-    """Return the schemas that sort facts into topics: *value*, then the default schema unless *strict*."""
+    """Return the schemas that sort facts into topics: *value*, then the default schema unless *strict*.
+
+    *value* is a dict or the path of a file; None means only the default schema. Errors: `InputError`.
+    """
     if value is None:
         return [default_schema()]
     own = parse_schema(_load(value) if isinstance(value, str | Path) else value)

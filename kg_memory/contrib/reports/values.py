@@ -200,7 +200,10 @@ class Handoff(Report):
 
 
 def describe_review(review: Review) -> str:
-    """Return the change that *review* decides: ``Ann lives in Oslo ends: Ann lives in Bergen``."""
+    """Return the change that *review* decides: ``Ann lives in Oslo ends: Ann lives in Bergen``.
+
+    Here the new fact is that Ann lives in Oslo, and it ends the fact that she lives in Bergen.
+    """
     pending, existing = _text(review.pending), _text(review.existing)
     if review.kind == "admission":
         return f"Remember: {pending}?"

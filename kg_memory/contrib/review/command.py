@@ -172,7 +172,10 @@ def _ask_letter(prompt: str, letters: str) -> str:
 
 
 def _ask_for_edit(review: Review, screen: Screen) -> dict[str, Any] | None:
-    """Ask the person to correct *review*; return the new values by name, or None if nothing changes."""
+    """Ask the person to correct *review*; return the new values by name, or None if nothing changes.
+
+    In the dict, None means that a value stays.
+    """
     screen.line(_EDIT_HELP, "dim")
     fact, edit = review.pending, {}
     current = (review.kind, since(fact), until(fact) or "still so")

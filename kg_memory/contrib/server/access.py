@@ -47,13 +47,19 @@ class Guard:
         self.keys, self._limit = keys, limit
 
     async def identify(self, secret: str | None, request: Request) -> ApiKey | None:
-        """Return the API key whose secret text is *secret*, or ``None`` if there is no such key or no secret."""
+        """Return the API key with the secret text *secret*, or None if there is no such key or no secret.
+
+        But until a key is created, a local request without a secret gets `OPEN`, which allows everything.
+        """
         if secret:
             return await self.keys.afind(secret)
         return OPEN if is_local(request) and not await self.keys.aexist() else None
 
     async def authenticate(self, secret: str | None, request: Request) -> ApiKey:
-        """Return the API key with the secret text *secret*, and count *request* against its rate limit."""
+        """Return the API key with the secret text *secret*, and count *request* against its rate limit.
+
+        Errors: `ProblemError` 401 without a valid key, 429 above the rate limit.
+        """
         known: ApiKey | None = request.scope.get("state", {}).get("key")
         if known is not None:
             return known
@@ -67,7 +73,10 @@ class Guard:
         return key
 
     async def is_valid(self, key: ApiKey) -> bool:
-        """Return whether *key* is still valid, so not revoked. Streams that stay open check this before they send."""
+        """Return whether *key* is still valid, so not revoked; open streams check this before they send.
+
+        The built-in key `OPEN` is valid until the first API key is created.
+        """
         return not await self.keys.aexist() if key == OPEN else await self.keys.ais_valid(key.id)
 
 
@@ -126,7 +135,10 @@ def authorize(key: ApiKey, scope: Scope, namespace: str) -> Access:
 
 
 def is_local(request: Request) -> bool:
-    """Return whether *request* comes from this machine."""
+    """Return whether *request* comes from this machine.
+
+    A request with proxy headers does not, unless ``trust_proxy`` is set and ``X-Forwarded-For`` ends locally.
+    """
     clients = [request.client.host if request.client else "", request.url.hostname or ""]
     if request.app.state.service.options.trust_proxy:
         clients.append(request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip())

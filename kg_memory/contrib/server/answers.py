@@ -45,7 +45,10 @@ class PagePosition:
 
     @classmethod
     def from_cursor(cls, cursor: str | None) -> PagePosition:
-        """Return the position that *cursor* encodes; for None or "", the beginning of the list."""
+        """Return the position that *cursor* encodes; for None or "", the beginning of the list.
+
+        Errors: `ProblemError`.
+        """
         if not cursor:
             return cls()
         try:
@@ -101,7 +104,10 @@ VIEWS: dict[type, Callable[[Any], object]] = {SearchResults: view_results, Conte
 
 
 def json_response(request: Request, body: bytes, status: int = 200) -> Response:
-    """Return a response whose body is the JSON text *body*."""
+    """Return a response whose body is the JSON text *body*.
+
+    For a GET request, it has an ETag; if ``If-None-Match`` contains it, the response is 304 without a body.
+    """
     headers = {"Cache-Control": "private, no-cache"}
     if request.method == "GET":
         headers["ETag"] = tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'

@@ -68,7 +68,10 @@ class Listener:
         self._looks = 0
 
     def put(self, events: Sequence[Event]) -> None:
-        """Append *events*, all found by one read of the database, to the queue."""
+        """Append *events*, all found by one read of the database, to the queue.
+
+        If the client reads too slowly (`SLOWEST`), the queue is cleared, and the stream ends.
+        """
         self._looks = self._looks + 1 if self._news else 0
         if self._looks > SLOWEST:
             self.drop()
@@ -116,7 +119,10 @@ class Feed:
             listener.drop()
 
     async def listen(self, last: EventId | None) -> AsyncGenerator[str | None, None]:
-        """Yield the text of each event after the event id *last* (None: only new events) until the stream ends."""
+        """Yield the text of each event after the id *last* (None: only new events) until the stream ends.
+
+        None is yielded before each batch, at least every `PING` seconds, so that the caller can check the key.
+        """
         listener = Listener()
         self._listeners.append(listener)
         self._service.listeners[self._namespace] += 1

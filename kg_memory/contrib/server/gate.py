@@ -147,7 +147,7 @@ class RequestGate:
                     pass
 
     def _check(self, scope: Scope, headers: Headers, limit: int | None) -> None:
-        """Raise `ProblemError` if the host, the origin, the size of the headers or of the body is not allowed."""
+        """Raise `ProblemError` if the host, origin, size of the headers or content length is not allowed."""
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in headers.raw) > LONGEST_HEAD:
             raise ProblemError(431, f"path, query and headers must have at most {LONGEST_HEAD} bytes; shorten them")
@@ -189,7 +189,7 @@ def _body_may_exceed(headers: Headers, size: int) -> bool:
 async def _read_body(receive: Receive, limit: int) -> bytes:
     """Read and return the whole request body.
 
-    Errors: `ProblemError`.
+    Errors: `ProblemError`, `ClientDisconnect`.
     """
     parts: list[bytes] = []
     size = 0

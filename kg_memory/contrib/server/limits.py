@@ -87,7 +87,10 @@ class Shares:
 
     @contextmanager
     def hold(self, kind: str, key: str) -> Iterator[None]:
-        """Context manager: while the body runs, count one more open *kind*, such as "sessions", for an API key."""
+        """Context manager: while the body runs, count one more open *kind*, such as "sessions", for *key*.
+
+        Errors: `ProblemError` 429 above the limit of one API key, 503 above the limit of all keys.
+        """
         self.check(kind, self._open[kind, key] + 1)
         if self._all[kind] >= self._limits[kind][1]:
             raise ProblemError(503, f"the server has too many {kind} open; try again later", headers=SOON)
@@ -146,7 +149,10 @@ class Jobs:
     async def run(
         self, request: Request, namespace: str, asked: Hashable, call: Callable[[Job], Awaitable[T]], *, cancel: bool
     ) -> T:
-        """Run *call* and return its result; if an equal call is running in *namespace*, return that one's result."""
+        """Run *call* and return its result, or that of an equal call that is running in *namespace*.
+
+        Errors: `ProblemError` 429 after `WAIT` seconds without a turn; `ClientDisconnect`.
+        """
         job = await self._find(namespace, asked)
         if job is None:
             job = self._jobs[namespace] = Job(asked)
@@ -170,7 +176,10 @@ class Jobs:
                 await asyncio.wait((job.task,))
 
     async def _find(self, namespace: str, asked: Hashable) -> Job | None:
-        """Return the running call in *namespace* that equals *asked*; without one, wait for a turn and return None."""
+        """Return the running call in *namespace* that equals *asked*, or wait for a turn and return None.
+
+        Errors: `ProblemError` 429 after `WAIT` seconds.
+        """
         loop = asyncio.get_running_loop()
         latest = loop.time() + WAIT
         while True:

@@ -41,7 +41,10 @@ class _StoppedError(Exception):
 
 
 class BackgroundReader:
-    """Extracts facts from saved episodes in the background, in up to *at_once* namespaces at the same time."""
+    """Extracts facts from saved episodes in the background, in up to *at_once* namespaces at a time.
+
+    A lease lets only one process at a time read a namespace. Call all methods from one event loop.
+    """
 
     def __init__(self, memory: GraphMemory, at_once: int = 4, leases: Leases | None = None) -> None:
         self._memory, self._slots = memory, asyncio.Semaphore(at_once)

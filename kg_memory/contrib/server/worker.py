@@ -57,7 +57,10 @@ RESTART_SECONDS, LOWER_PRIORITY = 2.0, 10
 
 
 class Outbox:
-    """Notifies worker processes of new episodes and of deletions, in a server that reads no episodes itself."""
+    """Notifies worker processes of new episodes and deletions, in a server that reads no episodes itself.
+
+    It replaces `BackgroundReader`. All methods but `clear` must be called from one event loop.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -209,7 +209,10 @@ def _print_outcome(file: Path, values: dict[str, str], found: Sequence[Check], s
 
 
 def _ask_for_line(prompt: str, default: str) -> str:
-    """Ask the user for a line of text; if it is empty, return *default*, or ask again without one."""
+    """Ask the user for a line of text; if it is empty, return *default*, or ask again without one.
+
+    Errors: `EOFError` at the end of the input.
+    """
     while True:
         answer = ask_line(f"{prompt} [{default}]: " if default else f"{prompt}: ")
         if answer is None:

@@ -83,7 +83,10 @@ def _check_rights(database: Database, key: str) -> Check:
 
 
 def _check_settings(database: Database, key: str) -> Iterator[Check]:
-    """Check the server's settings; yield one check for each group with unfit values, or a single one."""
+    """Yield a check of the server's settings for each group with unfit values, or one if all are fit.
+
+    If the user may not read the settings, a single check says so.
+    """
     try:
         values: dict[str, Any] = dict(database.command("GRAPH.CONFIG", "GET", "*", at=key))
         memory: Mapping[str, Any] = database.command("INFO", "memory", at=key)

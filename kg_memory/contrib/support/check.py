@@ -243,7 +243,10 @@ def _rate_denials(claim: Claim, source: Words, passage: Passage) -> float:
 
 
 def _is_denial_told(text: str, source: Words) -> bool:
-    """Return whether the quote *source* supports the denial in *text*: "I never was vegan", "Ann is not vegan"."""
+    """Return whether the quote *source* supports the denial in *text*.
+
+    "I never was vegan" supports "Ann is not vegan", for example.
+    """
     if len(PATTERNS["not"].findall(text)) > max(len(PATTERNS["not"].findall(source.text)), 1):
         return False  # a double negation: "nobody was not"
     if PATTERNS["long_ago"].search(source.text):

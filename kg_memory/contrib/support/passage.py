@@ -315,7 +315,10 @@ def language_of(text: str) -> Language:
 
 
 def find_span(quote: str, content: str) -> tuple[tuple[int, int] | None, float]:
-    """Return the position of *quote* in *content*, and the fraction of its words found there: ``((0, 12), 1.0)``."""
+    """Return the position of *quote* in *content*, and the share of its words found: ``((0, 12), 1.0)``.
+
+    ``(None, _WITHOUT_SPAN)`` if fewer than 60 % of the words occur close together.
+    """
     exact = locate(quote, content)
     if exact is not None:
         return exact, 1.0

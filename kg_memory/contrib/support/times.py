@@ -44,7 +44,10 @@ class Times(NamedTuple):
 
 
 def is_time_told(time: str | None, at: datetime, sources: Iterable[Times]) -> bool:
-    """Return whether *time*, the date of an extracted fact (ISO 8601), can be derived from one of *sources*."""
+    """Return whether *time*, the date of a fact (ISO 8601), can be derived from one of *sources*.
+
+    True also for None, a date close to *at*, and an invalid date.
+    """
     period = parse_period(time, at.tzinfo) if time and at.tzinfo else None
     if time is None or period is None or period.start is None:
         return True

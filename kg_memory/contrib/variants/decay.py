@@ -20,7 +20,10 @@ _MOST_DAYS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class DecaySpans:
-    """The numbers of days that a fact stays fresh, then dim, then softly forgotten, after its last use."""
+    """The days that a fact stays fresh, then dim, then softly forgotten, after its last statement or use.
+
+    Errors: `InputError`.
+    """
 
     fresh_days: float = 90
     dim_days: float = 30

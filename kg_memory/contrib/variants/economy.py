@@ -59,7 +59,10 @@ READ_WINDOW = load_prompt(
 
 
 def wait(state: Row, settings: Settings) -> Flow[tuple[JSON, list[Episode]]]:
-    """Save the message in *state*; return its ingestion state, and the messages to process now."""
+    """Save the message in *state*; return its ingestion state, and the messages to process now, if any.
+
+    Short messages wait until `Settings.window` of them can share a model call, or `window_seconds` are over.
+    """
     saved = yield from accept(state, settings)
     if saved["done"]:
         return saved, []
@@ -94,7 +97,10 @@ def _group_by_conversation(readings: Sequence[ReadAhead], most: int) -> Iterator
 
 
 def _read_together(group: Sequence[ReadAhead], settings: Settings) -> Flow[None]:
-    """Read the messages of *group* with one model call, and cache the answer about each."""
+    """Read the messages of *group* with one model call, and cache the answer about each.
+
+    If the call fails, or only one message is left, nothing is cached: messages are later read alone.
+    """
     skipped = yield from every(why_skipped(one.draft, settings) for one in group)
     due = [one for one, why in zip(group, skipped, strict=True) if why is None]
     if len(due) < 2:

@@ -119,7 +119,10 @@ def _find_seeds(recipe: Synapse, weights: Mapping[str, float], links: Links) -> 
 
 
 def _read_links_within(ids: Sequence[str], instants: Instants, seconds: float) -> Flow[Links]:
-    """Return the facts about the entities *ids* as links by fact id, read in at most about *seconds*."""
+    """Return the facts about the entities *ids* as links by fact id, read in at most about *seconds*.
+
+    *ids* are best first: if the time is too short, only the first are read, and fewer facts of each.
+    """
     left = max(seconds * 1000, 0.0)
     ids = ids[: max(int(left * ENTITIES_A_MS), 1)]
     facts = max(min(int(left * FACTS_A_MS / len(ids)), FACTS_A_STEP), 1)
@@ -150,7 +153,10 @@ def structures(entities: Collection[str], links: Iterable[Link]) -> dict[str, fl
 
 
 def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]], cap: int, most: int) -> list[str]:
-    """Return the ids of the *most* entities with the highest *scores*, at most *cap* of each community."""
+    """Return the ids of the *most* entities with the highest *scores*, at most *cap* of each community.
+
+    They are ordered best first. A *cap* of 0 means no limit.
+    """
     memberships: defaultdict[str, list[int]] = defaultdict(list)
     for number, members in enumerate(communities):
         for id_ in members:
@@ -168,7 +174,10 @@ def cap_seeds(scores: Mapping[str, float], communities: Iterable[Collection[str]
 def spread(
     active: Mapping[str, float], reached: Collection[str], links: Iterable[Link], recipe: Synapse
 ) -> dict[str, float]:
-    """Pass activation (relevance, 0 to 1) from *active* entities over the facts *links*; return it by neighbour."""
+    """Pass activation (0 to 1) from *active* entities over the facts *links*; return it by neighbour.
+
+    The result is ordered best first. Entities in *reached* receive nothing.
+    """
     received = _receive(active, reached, links, recipe)
     fresh = {id_: 1 - prod(1 - share for share in sorted(shares.values())) for id_, shares in received.items()}
     fresh = inhibit(fresh, received, recipe.inhibition_threshold)
@@ -190,7 +199,10 @@ def inhibit(fresh: Mapping[str, float], received: Received, threshold: float) ->
 
 
 def _receive(active: Mapping[str, float], reached: Collection[str], links: Iterable[Link], recipe: Synapse) -> Received:
-    """Return the activation that entities receive in one step: ``{"e5": {"e1": 0.4}}``, e5 receives 0.4 from e1."""
+    """Return the activation that each entity receives in one step: 0.4 from e1 in ``{"e5": {"e1": 0.4}}``.
+
+    Entities in *reached* receive nothing.
+    """
     received: Received = {}
     for link in links:
         flow = recipe.decay_lambda * recipe.edge_types.get(link.type, 0.0)

@@ -339,7 +339,10 @@ CALL {{
 
 
 def _of_another(turn: str) -> str:
-    """Return a Cypher expression: the message *turn* if it has another speaker than the message ``e``, else null."""
+    """Return Cypher: the message *turn* if it has another speaker than the message ``e``, else null.
+
+    Also null if *turn* has expired, is flagged, is too long, or is too far away in time.
+    """
     return f"""CASE WHEN {turn}.kind = 'message' AND e.kind = 'message' AND {turn}.speaker <> e.speaker
     AND abs({turn}.at - e.at) <= $gap AND {turn}.created_at <= $believed_at AND size({turn}.content) <= $length
     AND (size(coalesce({turn}.flags, [])) = 0 OR {turn}.status = 'done')

@@ -84,7 +84,7 @@ def open_chat_model(
 ) -> BaseChatModel:
     """Return a LangChain chat model: of OpenAI, of the server at *base_url*, or of the provider in *name*.
 
-    *timeout*: seconds. *max_tokens*: length of answers; None: no limit of ours. Errors: `SettingsError`.
+    *timeout*: seconds. *max_tokens*: length of answers; None leaves the limit to the server. Errors: `SettingsError`.
     """
     if base_url is None and (provider := provider_of(name)) != OPENAI:
         return _open_by_provider(name, provider, timeout, max_tokens)

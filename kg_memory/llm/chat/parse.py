@@ -71,7 +71,10 @@ def parse(text: str, kind: type[BaseModel], *, cut_off: bool = False) -> ParsedA
 
 
 def first_answer(groups: Iterable[Sequence[Any]], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the best answer of type *kind* in the first of *groups* (lists of JSON values) that has one."""
+    """Return the best answer of type *kind* in the first of *groups* (lists of JSON values) that has one.
+
+    Errors: `InvalidAnswer` if none has one.
+    """
     error = InvalidAnswer("there is no JSON object in the answer")
     for values in groups:
         objects = [value for value in values if isinstance(value, dict)]
@@ -93,7 +96,10 @@ def _join_parts(objects: Sequence[Any], kind: type[BaseModel]) -> list[Any]:
 
 
 def _best_answer(values: Sequence[Any], kind: type[BaseModel]) -> ParsedAnswer:
-    """Return the answer of type *kind* with the most valid items among the JSON *values*."""
+    """Return the answer of type *kind* with the most valid items among the JSON *values*.
+
+    Of equal ones, the last. Errors: `InvalidAnswer`.
+    """
     best: tuple[int, int] = (-1, -1)
     found: ParsedAnswer | InvalidAnswer = InvalidAnswer("there is no JSON object in the answer")
     for value in values:
@@ -155,7 +161,10 @@ def _describe_item(item: Any) -> str:
 
 
 def salvage(text: str, kind: type[BaseModel]) -> ParsedAnswer | None:
-    """Return an answer with all complete and valid items in *text*, which was cut off; None if there are none."""
+    """Return an answer with all complete and valid items in *text*, which was cut off; None without any.
+
+    Also None, for an answer about an episode, if one of its lists is missing or has no complete item.
+    """
     text = _without_thoughts(text)
     read = {name: _items(text, name) for name in lists_of(kind)}
     lists = {name: items for name, (items, _) in read.items()}
@@ -237,7 +246,10 @@ def _mended(text: str) -> list[Any]:
 
 
 def _items(text: str, name: str) -> tuple[list[Any], str | None]:
-    """Return the complete items of the JSON list *name* in *text*, and the text of the first broken item."""
+    """Return the complete items of the JSON list *name* in *text*, and the text of the first broken item.
+
+    That text is None if the list is complete, and "" if *text* ends between two items.
+    """
     opening = re.search(rf'"{name}"\s*:\s*\[', text)
     at = opening.end() if opening else len(text)
     items: list[Any] = []
@@ -251,7 +263,10 @@ def _items(text: str, name: str) -> tuple[list[Any], str | None]:
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at offset *start* of *text*, and the offset of its end."""
+    """Return the JSON value that begins at offset *start* of *text*, and the offset of its end.
+
+    NaN and Infinity become None. Errors: `ValueError` for invalid or too deeply nested JSON.
+    """
     try:
         return _DECODER.raw_decode(text, start)
     except RecursionError:

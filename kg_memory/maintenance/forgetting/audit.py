@@ -91,7 +91,10 @@ def read_entries(limit: int, skip: int = 0, namespace: str | None = None) -> Flo
 
 
 def verify(head: str | None = None) -> Flow[AuditReport]:
-    """Check the hash chain of the audit log, and return a report of the problems."""
+    """Check the hash chain of the audit log, and return a report of the problems.
+
+    *head*: the hash of an entry that must be in the log; without it, removal of the latest entries is not noticed.
+    """
     last = yield from last_number()
     before, has_head, problems = FIRST, head is None, []
     pending = set[str]()

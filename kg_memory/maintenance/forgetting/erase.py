@@ -69,7 +69,10 @@ def erase_leftovers(key: str, mark: str, *, rewrite: bool) -> Flow[Erasure]:
 
 
 def find_stale_replicas(key: str) -> Flow[list[str]]:
-    """Return the addresses of the database replicas that lack the latest writes: ``["10.0.0.2:6379"]``."""
+    """Return the addresses of the database replicas that lack the latest writes: ``["10.0.0.2:6379"]``.
+
+    A disconnected replica is listed as "replica_url" (the one in the settings) or as `LOST_REPLICA`.
+    """
     now = yield from _try_command(key, "INFO", "replication")
     if not isinstance(now, dict):
         return []

@@ -127,7 +127,10 @@ def forget(
     on_progress: OnProgress = ignore_progress,
     ids: Sequence[str] | None = None,
 ) -> Flow[ForgetReceipt]:
-    """Delete the episodes that *request* selects, with all that only they support; return a receipt."""
+    """Delete the episodes that *request* selects, or *ids*, with all that only they support.
+
+    With ``request.dry_run`` nothing is deleted. Errors: `InputError` if no episode is selected.
+    """
     run = Run(request, settings, namespace)
     ids = (yield from select_episodes(request)) if ids is None else ids
     if not ids:
@@ -171,7 +174,10 @@ def _texts_for_dry_run(impact: Impact, plan: Plan) -> dict[str, str]:
 
 
 def _plan_batch(ids: Sequence[str], run: Run) -> Flow[tuple[Impact, Plan, int] | None]:
-    """Plan the deletion of the episodes *ids*; return (affected data, changes, time), or None if there are none."""
+    """Plan the deletion of the episodes *ids*; return (affected data, changes, time in microseconds).
+
+    None if none of the episodes exists.
+    """
     for _ in range(ATTEMPTS):
         times = yield from fetch(cypher.FORGOTTEN)
         try:
@@ -195,7 +201,10 @@ def _check_model() -> Flow[str]:
 
 
 def _delete_batch(ids: Sequence[str], run: Run, searcher: Searcher | None) -> Flow[set[str]]:
-    """Delete the messages *ids* in one query, and add the effects to *run*; return the ids of all deleted nodes."""
+    """Delete the messages *ids* in one query, and add the effects to *run*; return the deleted ids.
+
+    Errors: `EmbeddingMismatch`, before anything is deleted.
+    """
     for _ in range(ATTEMPTS):
         model = yield from _check_model()
         planned = yield from _plan_batch(ids, run)
@@ -228,7 +237,10 @@ def find_gone_ids(impact: Impact, parameters: Row) -> set[str]:
 def forget_everything(
     request: ForgetRequest, settings: Settings, namespace: str, delete: Callable[[], None]
 ) -> Flow[ForgetReceipt]:
-    """Delete the whole *namespace* by calling *delete*, with audit log entries before and after."""
+    """Delete the whole *namespace* by calling *delete*, with audit log entries before and after.
+
+    With ``request.dry_run`` nothing is deleted. Errors: `NotFound` if the namespace does not exist.
+    """
     run = Run(request, settings, namespace)
     everything = yield from fetch(cypher.EVERYTHING)
     if not everything:

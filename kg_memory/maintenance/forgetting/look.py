@@ -115,7 +115,10 @@ def _select_ids(episode: Row, rows: Iterable[Row]) -> list[str]:
 
 
 def _read_neighbours(impact: Impact) -> Flow[dict[str, Row]]:
-    """Return the remaining messages near deleted ones in their conversations: ``{id: row}``."""
+    """Return the remaining messages near deleted ones in their conversations: ``{id: row}``.
+
+    Also add to ``impact.threads`` and ``impact.postings``.
+    """
     times_of: defaultdict[str, list[int]] = defaultdict(list)
     for episode in impact.episodes:
         times_of[episode["thread_key"]].append(episode["at"])

@@ -220,7 +220,10 @@ def _plan_beliefs(
 
 
 def _find_end(belief: Row, beliefs: Iterable[Row]) -> int:
-    """Return until when *belief* counts once the message that replaced it is deleted, in microseconds."""
+    """Return when *belief* ends once the message that replaced it is deleted, or `OPEN_END`.
+
+    Times are in microseconds.
+    """
     # A belief may expire before its own creation if a clock was set back.
     others = (row["created_at"] for row in beliefs if row["id"] != belief["id"])
     return min((at for at in others if at > belief["expired_at"]), default=OPEN_END)

@@ -40,7 +40,11 @@ _ORDER = itemgetter("created_at", "id")
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """A validated request to delete one thing for good, such as an episode or an entity."""
+    """A validated request to delete one thing for good, such as an episode or an entity.
+
+    *span*: delete only these characters of an episode. *erase*: rewrite the server's files without the data; None does
+    so for an embedded server only.
+    """
 
     kind: str
     target: str
@@ -125,7 +129,10 @@ def select_threads(request: ForgetRequest) -> Flow[list[str]]:
 
 
 def _select_about_entity(target: str) -> Flow[list[Row]]:
-    """Return rows of the stored messages that mention or name the entity *target*, oldest first."""
+    """Return rows of the stored messages that mention or name the entity *target*, oldest first.
+
+    For an unknown name: the memory blocks that contain it. Errors: `InputError` if several entities have the name.
+    """
     rows = yield from fetch(NAMED_OR_ID, name=target, alias=alias_key(target))
     if not rows:
         return [row for row in (yield from _find_naming([target], ())) if is_block(row)]
@@ -158,7 +165,10 @@ def _match_words(name: str) -> str:
 
 
 def redact(id_: str, span: tuple[int, int], settings: Settings, namespace: str) -> Flow[dict[str, Row]]:
-    """Return an episode with the characters *span* replaced by ``[forgotten]``; nothing is stored."""
+    """Return an episode with the characters *span* replaced by ``[forgotten]``; nothing is stored.
+
+    ``{id_: {"new_id": ..., "content": ..., "flags": ...}}``, or {} for an unknown id. Errors: `InputError`.
+    """
     rows = yield from fetch(cypher.WHOLE_EPISODE, id=id_)
     if not rows:
         return {}

@@ -288,7 +288,10 @@ def _plan_unmerge(
 
 
 def _set_apart(identity: Row, state: str, by: str, reason: str) -> Flow[IdentityDecision]:
-    """Store that two entities are different (*state* "apart") or undecided again ("waiting")."""
+    """Store that two entities are different (*state* "apart") or undecided again ("waiting").
+
+    Errors: `InputError` if somebody else decided it meanwhile, or an entity no longer exists.
+    """
     time = yield from now()
     fields = {name: identity[name] for name in ("by", "at", "reason", "undone_by", "undone_at", "undone_reason")}
     fields |= _author(by, reason, time, "" if state == "apart" else "undone_")

@@ -132,11 +132,17 @@ class Move:
         self.entities.append(row)
 
     def remove_link(self, kind: str, id_: str, entity: str) -> None:
-        """Plan the removal of the link between *entity* (an id) and *id_*, a fact, message or name."""
+        """Plan the removal of the link between *entity* (an id) and *id_*, a fact, message or name.
+
+        *kind*: "subjects" or "objects" (of facts), "mentions" (messages) or "aliases" (names, by hash).
+        """
         self.links[f"{kind}_out"].append({"id": id_, "entity": entity})
 
     def add_link(self, kind: str, id_: str, entity: str) -> None:
-        """Plan a new link between *entity* (an id) and *id_*, a fact, message or name."""
+        """Plan a new link between *entity* (an id) and *id_*, a fact, message or name.
+
+        *kind*: "subjects" or "objects" (of facts), "mentions" (messages) or "aliases" (names, by hash).
+        """
         self.links[f"{kind}_in"].append({"id": id_, "entity": entity})
 
     def record(self, label: str, role: str, id_: str, **fields: Any) -> None:
@@ -159,7 +165,10 @@ class Move:
 
 
 def move_all(move: Move, source: EntityNode, target: EntityNode, without: Sequence[str] = ()) -> None:
-    """Plan a whole merge in *move*: all facts, episodes and names of *source* go to *target*."""
+    """Plan a merge: all facts, episodes and names of *source* go to *target*; *source* is deleted.
+
+    *without*: names of *source* that are dropped instead of moved.
+    """
     dropped = set(map(alias_key, without))
     for kind, label, role in (*LINKS, ("aliases", "Alias", "alias")):
         own = getattr(target, kind)

@@ -22,7 +22,10 @@ from kg_memory.text.identity import alias_key, entity_id, entity_key, fact_id
 
 @dataclass(frozen=True, slots=True)
 class SplitRequest:
-    """A request to split an entity: which facts and episodes (stored messages), by id, move to a new entity."""
+    """A request to split an entity: which facts and episodes, by id, move to a new entity.
+
+    *name* and *type* describe the new entity; None means the name or type of the old entity.
+    """
 
     facts: tuple[str, ...]
     episodes: tuple[str, ...]
@@ -32,7 +35,11 @@ class SplitRequest:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How a split divides the facts and episodes (messages) of an entity between it and a new entity."""
+    """How a split divides the facts and episodes (messages) of an entity between it and a new entity.
+
+    `parts`: facts that both get, with the episodes that state the new copy. An episode can be in both `moving` and
+    `staying`.
+    """
 
     whole: frozenset[str]
     parts: Mapping[str, frozenset[str]]
@@ -180,7 +187,10 @@ def move_statements(history: History, origin: str, fact: str, episodes: Collecti
 
 
 def annul_verdicts(move: Move, rows: Mapping[str, Row], moved: Collection[str], entity: str, history: History) -> None:
-    """Cancel the verdicts between facts that get different entities, so that neither ends the other."""
+    """Cancel, in *move* and *history*, the verdicts between facts that get different entities.
+
+    Then neither fact ends the other.
+    """
     for fact in sorted(moved):
         ends = {rows[fact]["subject"], *rows[fact]["objects"]} - {entity}
         for verdict in rows[fact]["verdicts"]:

@@ -52,7 +52,11 @@ _Date = tuple[int, Precision]
 
 @dataclass(frozen=True, slots=True)
 class DecisionRequest:
-    """A person's decision about a verdict (how a new, pending fact relates to an existing one)."""
+    """A person's decision about a verdict (how a new, pending fact relates to an existing one).
+
+    *invalid_at* may be `OPEN` (not ended). *seen*: the effect that the person saw; if it has changed, the decision is
+    refused.
+    """
 
     choice: Choice
     by: str
@@ -77,7 +81,10 @@ class DecisionRequest:
         self.dates(0)
 
     def kind(self, default: VerdictKind) -> VerdictKind:
-        """Return how the two facts relate: as the person says in this request, or else *default*."""
+        """Return how the two facts relate: as the person says in this request, or else *default*.
+
+        Errors: `InputError` for an unknown relation, or for any relation if the verdict is about one fact.
+        """
         kind = default if self.verdict is None else self.verdict
         if default == "admission":
             if self.verdict is not None:
@@ -86,7 +93,10 @@ class DecisionRequest:
         return validate_choice("verdict", kind, CONTRADICTIONS + COMPATIBLE)
 
     def dates(self, now: int) -> tuple[_Date | None, _Date | None]:
-        """Return the start and end that the person gave to the pending fact: (microseconds, precision) or None."""
+        """Return the start and end that the person gave, each as (microseconds, precision) or None.
+
+        ``valid_at="2019"`` gives ``((1546300800000000, "year"), None)``. Errors: `InputError`.
+        """
         end = self.invalid_at
         if isinstance(end, str) and end.strip().lower() == OPEN:
             return _parse_date("valid_at", self.valid_at, now), (OPEN_END, "instant")
@@ -105,7 +115,10 @@ NextState = Callable[[StoredVerdict, History, int], VerdictState]
 
 @dataclass(frozen=True, slots=True)
 class DecisionNote:
-    """A person's decision about a verdict (how two facts relate), as it is stored."""
+    """A person's decision about a verdict (how two facts relate), as it is stored.
+
+    *before*: the state that an undo restores; None means the state at the time of the decision.
+    """
 
     decision: Choice | Literal["undo"]
     by: str
@@ -121,7 +134,7 @@ def decide(review: str, request: DecisionRequest, policy: ConflictPolicy, namesp
     request.validate()
 
     def next_state(stored: StoredVerdict, history: History, time: int) -> VerdictState:
-        """Return the state of the verdict *stored* after the decision *request* of a person."""
+        """Return the state of the verdict *stored* after the person's decision."""
         _check_seen(stored, request.seen)
         kind: VerdictKind = stored.row["kind"]
         if kind == "retracted":
@@ -293,7 +306,10 @@ def _begins_after(truth: Truth, former: Truth) -> bool:
 
 
 def _find_successor(fact: str, episode: str) -> Flow[tuple[str, int]]:
-    """Return ``(fact id, time)``: the fact that a message states in place of *fact*, and when it was saved."""
+    """Return the id of the fact that a message states in place of *fact*, and the message's save time.
+
+    The time is in microseconds. Errors: `InputError` if the message states no other fact.
+    """
     stated: Sequence[Row] = yield from fetch(REPLACING, fact=fact, episode=episode)
     others = [row for row in stated if row["id"] != fact]
     if not others:

@@ -89,7 +89,10 @@ class StoredVerdict:
 
 
 def list_reviews(limit: int, skip: int = 0, *, decided: bool = False) -> Flow[list[Review]]:
-    """Return the verdicts (how a new fact relates to an existing one) that wait for a person, earliest first."""
+    """Return the verdicts (how two facts relate) that wait for a person, earliest first.
+
+    *decided*: return decided verdicts instead, latest first.
+    """
     page = {"limit": validate_count("limit", limit), "skip": validate_count("skip", skip, 0)}
     if not decided:
         return (yield from to_reviews((yield from _read_pending(**page))))

@@ -42,7 +42,11 @@ MakeError = Callable[[int, str], InputError]
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """The options of an import."""
+    """The options of an import.
+
+    *namespace*: None means the name in the file. *replace*: if False, the namespace must be empty. *embeddings*: False
+    computes new vectors. *max_content*: characters of an episode; None means no limit.
+    """
 
     namespace: str | None = None
     replace: bool = False
@@ -81,7 +85,10 @@ def import_export(
 
 @contextmanager
 def _replace_graph(driver: FalkorDriver, target: str, key: str, *, replace: bool) -> Iterator[tuple[ShadowGraph, bool]]:
-    """Yield ``(new graph, has_content)``; after the block, the new graph replaces the graph *key*."""
+    """Yield ``(new graph, has_content)``; after the block, the new graph replaces the graph *key*.
+
+    Errors: `InputError` without *replace* if the old graph has content, or was written during the block.
+    """
     database = driver.store.database
     with shadow_graph(database, key) as shadow:
         if not replace:
@@ -128,7 +135,10 @@ def _prepare_memory(
 def _prepare_store(
     driver: FalkorDriver, shadow: ShadowGraph, renaming: Renaming, header: Header, options: ImportOptions
 ) -> GraphWriter:
-    """Create the schema of a `KGStore` in the new graph *shadow*; return an object that writes items to it."""
+    """Create the schema of a `KGStore` in the new graph *shadow*; return a writer of its items.
+
+    Vectors that are missing in the file are not computed.
+    """
     if header.model is not None and options.embeddings:
         vector_model = header.dimension, header.model
     else:
@@ -240,7 +250,11 @@ class GraphWriter:
         return row
 
     def _search_data(self, node: NodeLine, properties: Row) -> Row:
-        """Return the search data of a node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``."""
+        """Return the search data of a node: ``{"words": {"oslo": 1}, "embedding": vector, "text": None}``.
+
+        Missing word counts are computed, and their sum is added to *properties* as "n". "text" is set if a vector must
+        be computed from it.
+        """
         words: Mapping[str, float] = node.words or {}
         if node.words is None:
             words = _count_words(node.label, properties)

@@ -15,7 +15,10 @@ _UUID = re.compile(r"(?<=\")[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\")")
 
 
 class Renaming:
-    """Replaces the ids in exported records by the ids that the same content has in another namespace."""
+    """Replaces the ids in exported records by the ids that the same content has in another namespace.
+
+    Records must be renamed in the order of the export, because ids refer to earlier records.
+    """
 
     def __init__(self, source: str, target: str) -> None:
         self.target = target

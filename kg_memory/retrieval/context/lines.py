@@ -162,7 +162,10 @@ class LineMaker:
 
 
 def when_beside(fact: Fact, episode: Episode, now: datetime | None = None) -> str:
-    """Return the dates of *fact*, as words to append to the line of its message: "since May 2023, disputed"."""
+    """Return the dates of *fact*, to append to the line of its message: "since May 2023, disputed".
+
+    The result is "" if the line tells them already.
+    """
     is_over = any(remark.at for remark in episode.remarks)
     begins = fact.valid_at and fact.valid_at.astimezone(episode.at.tzinfo).date() != episode.at.date()
     disputed = fact.mark in ("disputed", "not reviewed")

@@ -55,7 +55,10 @@ class Choice:
     left_out: dict[tuple[Kind, str], str] = field(default_factory=dict)
 
     def find_duplicate(self, line: Line, repeats: Repeats) -> str | None:
-        """Return the id of an already chosen line that says all that *line* says, or None."""
+        """Return the id of an already chosen line with the same content as *line*, or None.
+
+        The content is the same if the texts are equal, or if one line says all that the other says.
+        """
         same = repeats.get((line.kind, line.id), ())
         for chosen in chain.from_iterable(self.lines.values()):
             is_equal = (chosen.kind, chosen.text) == (line.kind, line.text)

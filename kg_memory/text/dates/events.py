@@ -163,7 +163,10 @@ def _bare_event(text: str, conjunction: re.Match[str]) -> EventMention | None:
 
 
 def _verb_before(text: str) -> str | None:
-    """Return the predicate of the verb in a question's beginning: "Where did Ann live" -> "LIVES_IN"."""
+    """Return the predicate of the verb in a question's beginning: "Where did Ann live" -> "LIVES_IN".
+
+    None if unknown; a text without any verb, such as "What about", gives "WORKS_AT".
+    """
     if not re.search(r"\w", re.sub(r"^\s*(?:and|what about|how about)\b", "", text, flags=re.IGNORECASE)):
         return "WORKS_AT"
     return next((predicate for verb, predicate in _VERBS.items() if _compile(f"(?i){verb}").search(text)), None)

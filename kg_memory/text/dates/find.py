@@ -95,7 +95,10 @@ def _modify(text: str, mention: DateMention) -> DateMention:
 
 
 def _apply_modifiers(text: str, mention: DateMention) -> DateMention:
-    """Return *mention* as changed by words beside it: "early May", "since May", "a week before May"."""
+    """Return *mention* as changed by words beside it: "early May", "since May", "a week before May".
+
+    Errors: `ValueError` or `OverflowError` if the calendar does not have the changed date.
+    """
     interval, start = mention.interval, mention.start
     before = text[max(0, start - _BEFORE) : start]
     if match := _THIRD.search(before):

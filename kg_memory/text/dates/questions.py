@@ -160,7 +160,10 @@ def _times(text: str, now: datetime) -> Iterator[tuple[int, int, Interval | None
 
 
 def _question_part(question: str) -> tuple[int, str] | None:
-    """Return ``(offset, text)`` of the sentence in *question* that may name a time, or None."""
+    """Return ``(offset, text)`` of the sentence in *question* that may name a time, or None.
+
+    Quotes and a polite opening are blanked out, so that all offsets stay.
+    """
     text = question.translate(_SPACES)
     text = _QUOTED.sub(lambda match: "_" * len(match[0]), text)
     span = _question_sentence(text)
@@ -279,7 +282,10 @@ def _combine_half_open(windows: list[DateMention]) -> list[DateMention]:
 def _window(
     text: str, mention: DateMention, mentions: Sequence[DateMention], events: Sequence[tuple[int, int]]
 ) -> DateMention | None:
-    """Return *mention* as the period that it means with its preposition: "before 2019" has no start; or None."""
+    """Return *mention* as the period that it means with its preposition: "before 2019" has no start.
+
+    None if the date may not limit the time asked about.
+    """
     if any(start <= mention.start < end for start, end in events):
         return None
     if chinese.HAN.search(text, mention.start, mention.end):
@@ -349,7 +355,10 @@ _LATER = re.compile(r".*(?:后|来)$")
 
 
 def _chinese_window(text: str, mention: DateMention) -> DateMention | None:
-    """Return *mention* as the period that it means with the words beside it: 2019年之前 has no start; or None."""
+    """Return *mention* as the period that it means with the words beside it: 2019年之前 has no start.
+
+    None if the date may not limit the time asked about.
+    """
     words, before, after = text[mention.start : mention.end], text[: mention.start], text[mention.end :]
     prefix, suffix = _PREFIX.search(before), _SUFFIX.match(after)
     if _THING.match(after) or (_LATER.match(words) and before.strip()) or (not prefix and _TAKES_AWAY.search(before)):

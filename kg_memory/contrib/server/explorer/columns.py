@@ -221,7 +221,10 @@ def _repeat(values: Iterable[int], rows: Iterable[Row]) -> Numbers:
 
 
 def _pair(row: Row, first: str, second: str, first_places: Places, second_places: Places) -> Columns:
-    """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``."""
+    """Convert pairs of node ids to pairs of indexes: ``{first: array, second: array}``.
+
+    Pairs with an unknown id are left out.
+    """
     one, other = first_places.of(_parse_numbers(row[first])), second_places.of(_parse_numbers(row[second]))
     there = (one >= 0) & (other >= 0)
     return {first: one[there].astype("<u4"), second: other[there].astype("<u4")}
@@ -238,7 +241,10 @@ def _read_ends(subjects: Row, objects: Row, fact_places: Places, entity_places: 
 
 
 def _to_beliefs(held: Row, proposed: Row, fact_places: Places) -> Columns:
-    """Return columns of all beliefs (periods in which a fact was held true): fact, times, `proposed`."""
+    """Return columns of all beliefs (periods in which a fact was held true): fact, times, `proposed`.
+
+    Times are milliseconds since the epoch. `proposed` is 1 if the belief waits for review.
+    """
     facts = [fact_places.of(_parse_numbers(row["fact"])) for row in (held, proposed)]
     fact = np.concatenate(facts)
     there = fact >= 0
