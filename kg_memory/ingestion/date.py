@@ -88,8 +88,10 @@ def _date_fact(
     continued = _BEGINS.search(words) is not None or _SINCE.search(words) is not None
     start, end = (_find_precision(time, within, everywhere) for time in (first, last))
     dated = set_dates(fact, start, end, continued=continued)
-    is_open = OPEN_START < dated.valid_at < dated.stated_at and dated.invalid_at == OPEN_END
-    return replace(dated, goes_on=is_open and _GOES_ON.search(words) is not None)
+    is_open = fact.kind == "state" and dated.valid_at < dated.stated_at and dated.invalid_at == OPEN_END
+    # "Since 2020" has no end; "in 2020 since I got a job" and "I've worked there in 2020" name a year.
+    since = {micros(mention.interval.start, default=OPEN_START) for mention in within if mention.interval.end is None}
+    return replace(dated, goes_on=is_open and dated.valid_at in since - {OPEN_START})
 
 
 def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, continued: bool = False) -> StatedFact:

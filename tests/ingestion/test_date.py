@@ -90,6 +90,18 @@ def test_date_sets_start_and_end_of_a_fact(content, since, until, given, begins,
     assert (instant(one["valid_at"]), instant(one["invalid_at"])) == (begins, ends)
 
 
+@pytest.mark.parametrize(
+    ("content", "goes_on"),
+    [
+        ("I have lived in Oslo since 2020.", True), ("I've lived in Oslo for 4 years.", True), ("我自2020年以来住在奥斯陆。", True),
+        ("I moved to Oslo in 2020 since I got a job there.", False), ("I've worked at Acme in 2020.", False),
+        ("I moved to Oslo in 2020, since Rome was too hot.", False), ("I moved to Oslo in 2020.", False),
+    ],
+)  # fmt: skip
+def test_only_words_since_a_date_say_that_a_state_goes_on(content, goes_on):
+    assert found(content, "2020")["goes_on"] == goes_on
+
+
 # The time of the message is no start of a fact, unless words or figures name that day.
 NOW_IS: list[tuple[str, str | None, dict[str, Any], datetime | None]] = [
     (LIVE, SPOKEN, {}, None),
