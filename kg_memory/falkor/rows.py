@@ -79,7 +79,9 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
         if rival["ruling"] in graph.OUTCOMES:
             if _is_outcome(rival, belief):
                 links["superseded_by"][rival["id"]] = None
-            elif not rival["preferred"] or rival["invalid_at"] == belief["known_from"]:
+            elif not rival["preferred"] or (
+                rival["ruling"] == "replaced" and rival["invalid_at"] == belief["known_from"]
+            ):
                 links["supersedes"][rival["id"]] = None
         elif rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
             links["disputed_by"][rival["id"]] = None
@@ -96,9 +98,14 @@ def _outcome(belief: Row, linked: Iterable[Row]) -> graph.PlanOutcome | None:
 
 
 def _is_outcome(rival: Row, belief: Row) -> bool:
-    # A plan can be replaced back by the one that it had replaced.
-    is_last = rival["preferred"] or rival["known_from"] == belief["invalid_at"]
+    is_last = rival["preferred"] or _replaces(rival, belief)
     return rival["ruling"] in graph.OUTCOMES and is_last and belief["invalid_at"] < OPEN_END
+
+
+def _replaces(later: Row, earlier: Row) -> bool:
+    # A plan can be replaced back by the one that it had replaced. Only rivals have a ruling.
+    is_plan = "replaced" in (later.get("ruling"), earlier.get("ruling"))
+    return is_plan and later["known_from"] == earlier["invalid_at"]
 
 
 def _known_period(belief: Row) -> tuple[int, int]:
