@@ -80,7 +80,7 @@ def truths(
     waiting = in_review if policy.withhold else to_admit
     believed = _settle_conflicts(by_fact.keys() - find_refused(verdicts) - waiting, by_fact, verdicts, policy)
     reconciled = {fact: reconcile(own, policy.may_change) for fact, own in by_fact.items()}
-    reconciled |= _resolve_plans(believed, reconciled, verdicts)
+    reconciled |= _resolve_plans(believed, reconciled, verdicts, policy)
     superseding = rivals_by(verdicts, "supersedes")
     periods = _place_periods(believed, reconciled, superseding, policy)
     result = {fact: Truth(tuple(periods.get(fact, ())), disputed=fact in in_review) for fact in by_fact}
@@ -146,7 +146,10 @@ def _settle_conflicts(
 
 
 def _resolve_plans(
-    facts: Collection[str], by_fact: Mapping[str, Sequence[Statement]], verdicts: Iterable[Verdict]
+    facts: Collection[str],
+    by_fact: Mapping[str, Sequence[Statement]],
+    verdicts: Iterable[Verdict],
+    policy: ConflictPolicy,
 ) -> dict[str, list[Statement]]:
     """Return the statements of plans that were fulfilled, dropped or replaced, now with an end, by fact id.
 
@@ -154,12 +157,19 @@ def _resolve_plans(
     statements by fact id. *verdicts*: how two facts relate, such as "fulfilled".
     """
     later: defaultdict[str, list[Statement]] = defaultdict(list)
+    back: defaultdict[str, list[Statement]] = defaultdict(list)  # statements of plans that may replace these again
     for verdict in verdicts:
         if verdict.ruling in OUTCOMES and verdict.preferred and verdict.preferred in facts:
             later[verdict.plan] += by_fact[verdict.preferred]
-            if verdict.ruling == "replaced" and verdict.plan in facts:  # and perhaps replaced back
-                later[verdict.preferred] += by_fact[verdict.plan]
-    return {plan: [_end_plan(statement, after) for statement in by_fact[plan]] for plan, after in later.items()}
+            if verdict.ruling == "replaced" and verdict.plan in facts:
+                back[verdict.preferred] += by_fact[verdict.plan]
+    return {
+        plan: [
+            _end_plan(one, [*later[plan], *(each for each in back[plan] if policy.may_change(each, one))])
+            for one in by_fact[plan]
+        ]
+        for plan in {**later, **back}
+    }
 
 
 def _end_plan(plan: Statement, statements: Iterable[Statement]) -> Statement:
