@@ -41,6 +41,8 @@ QUERY_LIMITS = {"attempts": 2, "timeouts": 1, "longest_wait": 5}
 """Stricter limits of retries for search questions: a user waits, and a search by words works without the vector."""
 QUERY_SECONDS = 15.0
 """The longest wait for the vector of a search question, unless the model's own timeout is shorter."""
+LEAST_LEARNT = 16
+"""The fewest texts in a request that are learnt as the most that a server takes: few texts can be too long together."""
 NO_KEY = "none"
 """The API key to send to a server that needs none, as the client requires one."""
 URL_FIELDS = ("openai_api_base", "azure_endpoint", "anthropic_api_url", "endpoint", "base_url", "url")
@@ -295,8 +297,8 @@ class ReliableEmbeddings:
         units: list[Vector] = []
         for start in range(0, len(texts), size):
             units += yield from self._embed(texts[start : start + size], query=False)
-        # All parts were embedded, so the server limits the number of texts: later requests have no more.
-        self.limiter.most_texts = min(size, self.limiter.most_texts)
+        if size >= LEAST_LEARNT:  # all parts were embedded, so later requests have no more texts
+            self.limiter.most_texts = min(size, self.limiter.most_texts)
         return units
 
     def _request(self, texts: list[str], *, query: bool) -> Flow[list[Vector]]:
@@ -314,7 +316,8 @@ class ReliableEmbeddings:
             vectors: list[Vector] = yield from retry.with_retries(request, policy, self.limiter, self._sleeper, tokens)
         except Exception as error:  # noqa: BLE001 - raised below
             failure = retry.diagnose(error, secrets_of(model))
-            if len(texts) == 1 or failure.transient or failure.status in retry.OF_ACCOUNT:  # else they are divided
+            is_divided = len(texts) > 1 and not failure.transient and failure.status not in retry.OF_ACCOUNT
+            if not query and not is_divided:
                 probe = _request_vectors(model, [PROBE])
                 failure = yield from retry.blame_input(failure, probe, self.limiter, self._sleeper, timeout)
             name = f"the embedding model {vector_model_name(model)}"

@@ -62,14 +62,25 @@ def test_embed_sends_no_request_for_no_texts(embed, wire):
 
 
 def test_embed_divides_texts_if_server_limits_their_number(embed, wire):
-    def at_most_two(request):
-        texts = json.loads(request.content)["input"]
-        return failure(413, "batch size") if len(texts) > 2 else vectors(*([float(text), 1.0] for text in texts))
+    def at_most(most):
+        def answer(request):
+            texts = json.loads(request.content)["input"]
+            return failure(413, "batch size") if len(texts) > most else vectors(*([len(text), 1.0] for text in texts))
 
-    wire.mock(side_effect=at_most_two)
-    for requests in (5, 5 + 3):  # 5, 3, 2, 1 and 2 texts; then the limit is known
-        assert embed(*"12345") == to_unit_vectors([[number, 1.0] for number in range(1, 6)], "12345")
+        return answer
+
+    texts = ["x" * size for size in range(1, 41)]
+    expected = to_unit_vectors([[size, 1.0] for size in range(1, 41)], texts)
+    wire.mock(side_effect=at_most(20))
+    for requests in (3, 3 + 2):  # 40, 20 and 20 texts; then the limit is known
+        assert embed(*texts) == expected
         assert wire.call_count == requests
+    wire.mock(side_effect=at_most(5))  # as if these texts were too long: that is not learnt
+    assert embed(*texts) == expected
+    wire.mock(side_effect=at_most(20))
+    before = wire.call_count
+    assert embed(*texts) == expected
+    assert wire.call_count == before + 2
 
 
 def test_embed_learns_no_limit_from_one_text_that_is_refused(embed, wire):
