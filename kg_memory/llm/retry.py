@@ -256,7 +256,7 @@ def blame_input(
             refusal = diagnose(error).status or 0  # 0: no response
         finally:
             limiter.is_probing = False
-        if not is_like_outage:
+        if not is_like_outage and (refusal is None or (400 <= refusal < 500 and refusal not in (408, 429))):
             limiter.note_probe(refusal)
     if refusal is not None:
         return replace(failure, for_all=failure.status == refusal)
