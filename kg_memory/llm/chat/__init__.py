@@ -227,7 +227,7 @@ class ChatModel:
 
     def _works_as_text(self, failure: retry.RequestFailure, ask: Ask, request: wire.ChatRequest) -> Flow[bool]:
         """Return whether *failure* is a server error, such as 500, that a request without an answer format avoids."""
-        if not failure.transient or (failure.status or 0) < 500:
+        if failure.status != 500:  # others, such as 503, are those of a server that is down
             return False
         return not (yield from self._cause(failure, ask, replace(request, form=wire.AnswerFormat.TEXT))).transient
 
