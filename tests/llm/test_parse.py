@@ -183,6 +183,10 @@ def test_parse_error_lists_lost_items():
 
 
 def test_parse_error_is_not_hidden_by_empty_answer():
+    assert (
+        parse('{"entities": []}', answers.EpisodeReading).answer
+        == parse(json.dumps(EMPTY), answers.EpisodeReading).answer
+    )
     broken = {**EMPTY, "facts": [{"subject": "Ann"}]}
     with pytest.raises(InvalidAnswer, match="predicate"):
         parse(f"{json.dumps(broken)}\n{json.dumps(EMPTY)}", answers.EpisodeReading)

@@ -211,9 +211,9 @@ def _without_thoughts(text: str) -> str:
         else:
             parts.clear()
         start, opening = tag.end(), -1
-    if opening >= 0 and not "".join([*parts, text[start:opening]]).strip():
-        return ""
-    return "".join([*parts, text[start:]])
+    spoken = "".join([*parts, text[start:opening]])
+    is_unclosed = opening >= 0 and "{" not in spoken  # else it may be a part of the answer
+    return spoken if is_unclosed else "".join([*parts, text[start:]])
 
 
 def _candidates(text: str) -> list[Any]:
@@ -298,7 +298,8 @@ def _read_lists(value: Any, kind: type[BaseModel]) -> dict[str, list[Any]]:
     if not any(name in found for name in names) and not any(lists.values()):
         raise InvalidAnswer(f"the answer must be an object with the keys {', '.join(names)}")
     last = names[-1]  # the facts: entities also follow from them
-    if issubclass(kind, PartialAnswer) and last not in found and not lists[last] and [] not in others.values():
+    lacks_facts = last not in found and not lists[last] and [] not in others.values()
+    if issubclass(kind, PartialAnswer) and lacks_facts and any(lists.values()):
         raise InvalidAnswer(f"the list {last} is missing; it is [] if there are none")
     return lists
 
