@@ -103,7 +103,7 @@ def plain_text(content: Any) -> str:
 
 
 def _part_text(part: Any) -> str:
-    is_said = isinstance(part, Mapping) and part.get("type") != "reasoning"
+    is_said = isinstance(part, Mapping) and part.get("type") != "reasoning" and not part.get("thought")
     text = part.get("text") or part.get("refusal") if is_said else None
     return text if isinstance(text, str) else ""
 

@@ -281,6 +281,7 @@ TEXTS = {
     "clocks alone": ("[10:02 AM]Ann: Hi\nall\n[10:03 AM]Bo: Ho\n[10:04 AM]Ann: Ok\n", [("Ann", "Hi\nall"), ("Bo", "Ho"), ("Ann", "Ok")]),
     "parts": (json.dumps({"id": "c", "messages": [PARTS]}), [("assistant", "Nice!")]),
     "a list of parts": (json.dumps([PARTS]), [("assistant", "Nice!")]),
+    "thoughts of Gemini": (json.dumps([{"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "Nice!"}]}] * 2), [("assistant", "Nice!")] * 2),
     "lines of parts": (f"{json.dumps(PARTS)}\n{json.dumps(PARTS)}\n", [("assistant", "Nice!")] * 2),
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any
 
-from kg_memory.contrib.chats.formats import is_langchain, is_openai, read_messages
+from kg_memory.contrib.chats.formats import has_typed_parts, is_langchain, is_openai, read_messages
 from kg_memory.contrib.chats.records import (
     Chat,
     Json,
@@ -187,7 +187,8 @@ def _unfold_gemini(document: Any) -> list[Json]:
     turns = first(first(document, "chunkedPrompt"), "chunks") or first(document, "contents")
     turns = document if turns is None and isinstance(document, list) else turns
     if objects(turns) and all(
-        "role" in turn and ("parts" in turn or "chunkedPrompt" in document) for turn in objects(turns)
+        "role" in turn and ("parts" in turn or "chunkedPrompt" in document) and not has_typed_parts(turn)
+        for turn in objects(turns)
     ):
         return [{"turns": objects(turns)}]
     return []

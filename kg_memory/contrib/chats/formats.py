@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from kg_memory.contrib.chats.records import TICK, Report, digest, from_record, make_input, to_json
+from kg_memory.contrib.chats.records import TICK, Report, digest, from_record, make_input, objects, to_json
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
 from kg_memory.text.message_fields import parse_time, plain_text
@@ -122,7 +122,13 @@ def _role_of(kind: object) -> str | None:
 def is_openai(value: Any) -> bool:
     """Return whether *value* is a message in the form of OpenAI (content or tool calls) or the AI SDK (parts)."""
     is_said = isinstance(value, Mapping) and isinstance(value.get("role"), str)
-    return is_said and any(key in value for key in ("content", "tool_calls", "parts"))
+    return is_said and ("content" in value or "tool_calls" in value or has_typed_parts(value))
+
+
+def has_typed_parts(message: Mapping[str, Any]) -> bool:
+    """Return whether *message* has parts like those of the AI SDK: ``{"parts": [{"type": "text", "text": "Hi"}]}``."""
+    parts = objects(message.get("parts"))
+    return bool(parts) and all("type" in part for part in parts)
 
 
 def is_langchain(value: Any) -> bool:
