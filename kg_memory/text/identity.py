@@ -34,7 +34,7 @@ _ASSISTANTS = frozenset(
 )
 _ASSISTANT_MARK = "(assistant)"
 _POSSESSIVE = re.compile(r"['’]s?$")
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufe0f\ufeff]")
 _TURKISH_I = re.compile("[iı]\u0307*")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROOT = uuid5(NAMESPACE_URL, "https://github.com/kg-memory")
