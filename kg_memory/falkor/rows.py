@@ -77,11 +77,10 @@ def find_links(belief: Row, linked: Sequence[Row]) -> dict[str, tuple[str, ...]]
     for rival in sorted(linked, key=lambda rival: (rival["known_from"], rival["id"])):
         overlaps = rival["known_from"] < belief["invalid_at"] and belief["known_from"] < rival["invalid_at"]
         if rival["ruling"] in graph.OUTCOMES:
+            is_back = rival["ruling"] == "replaced" and rival["invalid_at"] == belief["known_from"]
             if _is_outcome(rival, belief):
                 links["superseded_by"][rival["id"]] = None
-            elif not rival["preferred"] or (
-                rival["ruling"] == "replaced" and rival["invalid_at"] == belief["known_from"]
-            ):
+            elif is_back or not rival["preferred"]:
                 links["supersedes"][rival["id"]] = None
         elif rival["ruling"] == "waiting" or (overlaps and rival["stays"]):
             links["disputed_by"][rival["id"]] = None
@@ -98,14 +97,10 @@ def _outcome(belief: Row, linked: Iterable[Row]) -> graph.PlanOutcome | None:
 
 
 def _is_outcome(rival: Row, belief: Row) -> bool:
-    is_last = rival["preferred"] or _replaces(rival, belief)
+    # A plan can be replaced back by the one that it had replaced.
+    is_back = rival["ruling"] == "replaced" and rival["known_from"] == belief["invalid_at"]
+    is_last = rival["preferred"] or is_back
     return rival["ruling"] in graph.OUTCOMES and is_last and belief["invalid_at"] < OPEN_END
-
-
-def _replaces(later: Row, earlier: Row) -> bool:
-    # A plan can be replaced back by the one that it had replaced. Only rivals have a ruling.
-    is_plan = "replaced" in (later.get("ruling"), earlier.get("ruling"))
-    return is_plan and later["known_from"] == earlier["invalid_at"]
 
 
 def _known_period(belief: Row) -> tuple[int, int]:
