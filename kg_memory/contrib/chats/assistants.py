@@ -23,6 +23,7 @@ from kg_memory.contrib.chats.records import (
 )
 from kg_memory.errors import InputError
 from kg_memory.models.graph import EpisodeInput
+from kg_memory.text.message_fields import plain_text
 
 # ChatGPT wraps citations and links to its own widgets in characters of the private use area.
 _WIDGET = re.compile("\ue200[^\ue201]*\ue201")
@@ -197,8 +198,7 @@ def _unfold_gemini(document: Any) -> list[Json]:
 def _read_gemini(conversation: Json, thread: Thread) -> Iterator[EpisodeInput]:
     """Yield the prompts and answers of a Gemini conversation, without the model's thoughts."""
     for turn in conversation.get("turns", ()):
-        parts = [part for part in objects(turn.get("parts")) if not part.get("thought")]
-        text = content_text([part for part in parts if part.get("type") != "reasoning"])
+        text = plain_text(objects(turn.get("parts")))
         if not turn.get("isThought") and (speaker := name_role(turn["role"])):
             time = first(turn, "createTime", "timestamp")
             yield from thread.say(None, speaker, text or content_text(turn.get("text")), time)
