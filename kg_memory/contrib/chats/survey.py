@@ -43,7 +43,8 @@ def survey(reading: Reading) -> Survey:
     speakers: Counter[str] = Counter()
     count = 0
     first = last = None
-    for count, episode in enumerate(reading, start=1):  # noqa: B007 - it is returned
+    for episode in reading:
+        count += 1
         if episode.thread and episode.kind is EpisodeKind.MESSAGE:
             threads.add(episode.thread.split("/")[0])
         if episode.speaker:
