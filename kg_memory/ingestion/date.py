@@ -12,7 +12,7 @@ from kg_memory.ingestion.records import EpisodeRecord, StatedFact
 from kg_memory.ingestion.state import Draft, Update
 from kg_memory.runtime.flow import Flow
 from kg_memory.settings import Settings
-from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, local_time, micros, parse_period
+from kg_memory.temporal.interval import OPEN_END, OPEN_START, WIDTH, Interval, instant, local_time, micros, parse_period
 from kg_memory.text.dates import DateMention, find_dates
 from kg_memory.text.predicates import is_past_state
 
@@ -88,10 +88,10 @@ def _date_fact(
     continued = _BEGINS.search(words) is not None or _SINCE.search(words) is not None
     start, end = (_find_precision(time, within, everywhere) for time in (first, last))
     dated = set_dates(fact, start, end, continued=continued)
-    is_open = fact.kind == "state" and dated.valid_at < dated.stated_at and dated.invalid_at == OPEN_END
+    is_open = OPEN_START < dated.valid_at < dated.stated_at and dated.invalid_at == OPEN_END
     # "Since 2020" has no end; "in 2020 since I got a job" and "I've worked there in 2020" name a year.
-    since = {micros(mention.interval.start, default=OPEN_START) for mention in within if mention.interval.end is None}
-    return replace(dated, goes_on=is_open and dated.valid_at in since - {OPEN_START})
+    is_since = any(one.interval.end is None and instant(dated.valid_at) == one.interval.start for one in within)
+    return replace(dated, goes_on=fact.kind == "state" and is_open and is_since)
 
 
 def set_dates(fact: StatedFact, start: Interval | None, end: Interval | None, *, continued: bool = False) -> StatedFact:
