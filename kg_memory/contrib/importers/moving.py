@@ -214,6 +214,10 @@ class _Text:
         self._place += 1
         return character
 
+    def skip(self, mark: str) -> bool:
+        """Consume *mark* if it is the next character that is not white space; return whether it was."""
+        return self.peek() == mark and bool(self.take(mark))
+
     def value(self) -> Any:
         """Parse, consume and return the next JSON value. Errors: `InputError` if it is invalid or too large."""
         self.peek()
@@ -253,7 +257,7 @@ def _values(text: _Text, names: Collection[str]) -> Iterator[Any]:
 
 def _parse_list(text: _Text) -> Iterator[Any]:
     text.take("[")
-    closing = bool(text.peek() == "]" and text.take("]"))
+    closing = text.skip("]")
     while not closing:
         yield text.value()
         closing = text.take(",", "]") == "]"
@@ -264,7 +268,7 @@ def _parse_object(text: _Text, names: Collection[str]) -> Iterator[Any]:
     text.take("{")
     fields: Row = {}
     lists = 0
-    closing = bool(text.peek() == "}" and text.take("}"))
+    closing = text.skip("}")
     while not closing:
         key = text.value()
         text.take(":")
